@@ -1,0 +1,147 @@
+"""The only way to a DuckDB connection: opened for one question or one transaction, with a bounded wait for the lock.
+
+DuckDB lets one process write and then nobody else read. So nobody here keeps the file open: a reader opens it,
+asks and closes it, a writer opens it for the transaction that stores one circuit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from circuitdb import migrations
+from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError
+
+# The oldest DuckDB whose shell can open our files.
+STORAGE_VERSION = "v1.2.0"
+_MEMORY = "60%"
+# Guard rails for the user's own SQL, not a sandbox: DuckDB itself calls untrusted SQL unsafe.
+_READER = {
+    "memory_limit": _MEMORY,
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "lock_configuration": "true",
+}
+_WRITER = {"memory_limit": _MEMORY}
+_HOLDER = re.compile(r"held in (?P<program>.+?) \(PID (?P<pid>\d+)\)(?: by user (?P<user>\S+?))?[.\s]")
+# One process can't hold a file with two configurations, so its readers and its writer take turns.
+_turn = threading.RLock()
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str], *, timeout: float = 10.0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A read-only connection that can touch nothing but the file, closed on leaving.
+
+    Raises MissingDatabase, SchemaMismatch or LockedDatabase; `timeout` is in seconds.
+    """
+    name = os.fspath(path)
+    if not Path(name).is_file():
+        raise MissingDatabase(f"There is no database {name}; make one with `circuitdb ingest`, or name it with --db.")
+    with _turn:
+        connection = _connect(name, read_only=True, timeout=timeout)
+        try:
+            migrations.require_current(connection, name)
+            yield connection
+        finally:
+            connection.close()
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str], *, timeout: float = 60.0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that may write, the file created and migrated if need be; closed on leaving.
+
+    Raises StoreError, SchemaMismatch or LockedDatabase; `timeout` is in seconds.
+    """
+    name = os.fspath(path)
+    folder = Path(name).resolve().parent
+    if not folder.is_dir():
+        raise StoreError(f"The folder {folder} does not exist; make it, or name another file with --db.")
+    if Path(name).is_dir():
+        raise StoreError(f"{name} is a folder; name a file with --db.")
+    with _turn:
+        if not Path(name).exists():
+            _create(name)
+        connection = _connect(name, read_only=False, timeout=timeout)
+        try:
+            migrations.migrate(connection, name)
+            yield connection
+        finally:
+            connection.close()
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All or nothing: commits on leaving, rolls back on any exception."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _create(name: str) -> None:
+    """Make an empty file of a fixed storage version, so that older DuckDB shells can read it."""
+    quoted = name.replace("'", "''")
+    try:
+        with duckdb.connect(config=_WRITER) as memory:
+            memory.execute(f"ATTACH '{quoted}' AS fresh (STORAGE_VERSION '{STORAGE_VERSION}')")
+    except duckdb.IOException as error:
+        if "lock" not in str(error).lower():  # another process may be creating it this very moment
+            raise StoreError(f"{name} can't be created: {_first_line(error)}") from error
+
+
+def _connect(name: str, *, read_only: bool, timeout: float) -> duckdb.DuckDBPyConnection:
+    deadline, pause = time.monotonic() + timeout, 0.01
+    while True:
+        try:
+            return duckdb.connect(name, read_only=read_only, config=_READER if read_only else _WRITER)
+        except (duckdb.IOException, duckdb.ConnectionException, duckdb.BinderException) as error:
+            text = str(error)
+            if not _is_lock(text):
+                raise _explain(name, error) from error
+            if time.monotonic() >= deadline:
+                raise LockedDatabase(
+                    f"{name} is held by {_holder(text)} and was not free within {timeout:g} s; "
+                    "wait for it to finish or stop it, then try again."
+                ) from error
+        except duckdb.Error as error:
+            raise _explain(name, error) from error
+        time.sleep(pause)
+        pause = min(pause * 2, 0.25)
+
+
+def _is_lock(text: str) -> bool:
+    return "lock on file" in text.lower() or "different configuration" in text or "already attached" in text
+
+
+def _holder(text: str) -> str:
+    found = _HOLDER.search(text)
+    if not found:
+        return "another connection of this process"
+    user = f", user {found['user']}" if found["user"] else ""
+    return f"process {found['pid']} ({found['program']}{user})"
+
+
+def _explain(name: str, error: duckdb.Error) -> StoreError:
+    text = str(error)
+    if "not a valid DuckDB database file" in text or "magic" in text.lower():
+        return SchemaMismatch(f"{name} is no DuckDB file; name another one with --db.")
+    if "version number" in text:
+        return SchemaMismatch(f"{name} was written by a DuckDB that this one ({duckdb.__version__}) can't read: {text}")
+    if "ermission denied" in text:
+        return StoreError(f"{name} can't be opened: permission denied.")
+    return StoreError(f"{name} can't be opened: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

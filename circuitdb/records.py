@@ -1,0 +1,117 @@
+"""What a writer hands to the store: frozen descriptions of a model, a subtask, a circuit and its examples."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from circuitdb.graph import GraphShape
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Parameters: TypeAlias = Mapping[str, "int | float | str | bool"]
+
+
+def canonical_json(value: Json) -> str:
+    """One text per value: keys sorted, no spaces, so that equal values have equal digests."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(value: Json) -> str:
+    """SHA-256 of the canonical JSON of `value`, in hex."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model, or one checkpoint of it; `weights_digest` is None for imported circuits."""
+
+    name: str
+    architecture: str
+    shape: GraphShape
+    n_kv_heads: int
+    d_model: int
+    revision: str | None = None
+    n_parameters: int | None = None
+    weights_digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """A cell of a partition of a task, with the parameters that fix it."""
+
+    task: str
+    name: str
+    parameters: Parameters = field(default_factory=dict)
+    task_description: str | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """One question of a circuit: scored, or skipped with the reason."""
+
+    clean: str | None
+    corrupted: str | None = None
+    answer: str | None = None
+    corrupted_answer: str | None = None
+    n_tokens: int | None = None
+    fold: int | None = None
+    reason: str | None = None
+    prediction: str | None = None
+    correct: bool | None = None
+
+    @property
+    def used(self) -> bool:
+        """Whether it was scored."""
+        return self.reason is None
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The model's share of right answers on a circuit's questions: value in 0..1, its standard error, n."""
+
+    value: float
+    stderr: float | None
+    n: int
+    filter: str = "greedy"
+    metric: str = "accuracy"
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """One soft circuit's provenance; `spec` holds all that decides its scores and is the resume key."""
+
+    model: Model
+    subtask: Subtask
+    method: str
+    metric: str
+    spec: dict[str, Json]
+    steps: int | None = None
+    grid: str | None = None
+    positions: str = "last"
+    ablation: str = "patching"
+    sign_convention: str = "ablated-minus-clean"
+    origin: str = "ingest"
+    prompt_style: str | None = None
+    shots: int | None = None
+    seed: int | None = None
+    n_examples: int | None = None
+    n_skipped: int | None = None
+    metric_clean: float | None = None
+    metric_corrupted: float | None = None
+    bos: bool | None = None
+    padding: str | None = None
+    dtype: str | None = None
+    device: str | None = None
+    batch_size: int | None = None
+    software: dict[str, Json] | None = None
+    started_at: datetime | None = None
+    wall_time_s: float | None = None
+
+    @property
+    def spec_digest(self) -> str:
+        """The key by which an ingest knows that this circuit is already stored."""
+        return digest(self.spec)

@@ -1,0 +1,1 @@
+"""Numbered SQL migrations, and the comments from which docs/schema.md is made."""

@@ -1,0 +1,215 @@
+"""Writes circuits into the database file: one circuit is one short transaction, then a checkpoint.
+
+Killed at any moment, the file holds every finished circuit and none by half; `finished` tells the next run where to
+go on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import duckdb
+import numpy.typing as npt
+import pyarrow as pa
+
+from circuitdb import batches
+from circuitdb.batches import ScoreBatch
+from circuitdb.connection import transaction, writing
+from circuitdb.errors import ScoreError
+from circuitdb.graph import GraphShape
+from circuitdb.records import Accuracy, Circuit, Example, Model, Subtask, canonical_json
+
+
+class Store:
+    """The write side of a database file. The file is open only while a method runs."""
+
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 60.0) -> None:
+        """`timeout`: seconds to wait for another process to let go of the file."""
+        self.path = os.fspath(path)
+        self.timeout = timeout
+
+    def create(self) -> None:
+        """Make the file, or bring it to this version's schema. Raises StoreError before any work is lost."""
+        with writing(self.path, timeout=self.timeout):
+            pass
+
+    def finished(self) -> dict[str, int]:
+        """Spec digest to circuit id of every stored circuit."""
+        with writing(self.path, timeout=self.timeout) as connection:
+            rows = connection.execute("SELECT spec_digest, circuit_id FROM circuit").fetchall()
+        return dict(rows)
+
+    def write(
+        self,
+        circuit: Circuit,
+        scores: npt.ArrayLike,
+        folds: npt.ArrayLike | None = None,
+        *,
+        examples: Sequence[Example] = (),
+        accuracy: Accuracy | None = None,
+        replace: bool = False,
+    ) -> int:
+        """Store one circuit and return its id.
+
+        Args:
+            circuit: its provenance.
+            scores: [n_edges] in edge order; non-finite ones are stored as NULL and counted.
+            folds: [n_folds, n_edges], the scores of each fold of the examples alone.
+            examples: its questions, scored and skipped.
+            accuracy: the model's share of right answers on them.
+            replace: put it in the place of a stored circuit of the same spec; otherwise that one is kept
+                and its id returned.
+
+        Raises:
+            ScoreError: scores of the wrong shape or type.
+            LockedDatabase: another process held the file for too long.
+        """
+        shape = circuit.model.shape
+        batch = ScoreBatch.check(shape, scores, folds)
+        if circuit.n_examples is not None and circuit.n_examples < 1:
+            raise ScoreError(f"The circuit of {circuit.subtask.name} has no scored example; nothing is stored.")
+        with writing(self.path, timeout=self.timeout) as connection:
+            with transaction(connection):
+                old = _one(connection, "SELECT circuit_id FROM circuit WHERE spec_digest = ?", [circuit.spec_digest])
+                if old is not None and not replace:
+                    return old
+                graph_id = _graph(connection, shape)
+                model_id = _model(connection, circuit.model, graph_id)
+                subtask_id = _subtask(connection, circuit.subtask)
+                circuit_id = _next(connection, "circuit")
+                if old is not None:
+                    _delete(connection, old)
+                _insert_circuit(connection, circuit, batch, (circuit_id, model_id, subtask_id, graph_id))
+                _append(connection, "edge_score", batch.score_table(circuit_id))
+                _append(connection, "fold_score", batch.fold_table(circuit_id))
+                _append(connection, "example", _example_table(circuit_id, examples))
+                if accuracy is not None:
+                    connection.execute(
+                        "INSERT INTO evaluation VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'circuitdb')",
+                        [model_id, subtask_id, circuit_id, accuracy.metric, accuracy.filter, accuracy.value,
+                         accuracy.stderr, accuracy.n],
+                    )  # fmt: skip
+            # Without it the rows of many small transactions stay in the write-ahead log and the file grows by half.
+            connection.execute("CHECKPOINT")
+        return circuit_id
+
+
+def _one(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[object]) -> int | None:
+    row = connection.execute(sql, list(parameters)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _next(connection: duckdb.DuckDBPyConnection, table: str) -> int:
+    found = _one(connection, f"SELECT coalesce(max({table}_id), 0) + 1 FROM {table}", [])
+    return 1 if found is None else found
+
+
+def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    if not rows.num_rows:
+        return
+    connection.register("arriving", rows)
+    try:
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arriving")
+    finally:
+        connection.unregister("arriving")
+
+
+def _graph(connection: duckdb.DuckDBPyConnection, shape: GraphShape) -> int:
+    key = [shape.n_layers, shape.n_heads, shape.parallel]
+    found = _one(
+        connection, "SELECT graph_id FROM graph WHERE n_layers = ? AND n_heads = ? AND parallel = ?", key
+    )
+    if found is not None:
+        return found
+    graph_id = _next(connection, "graph")
+    nodes, edges = batches.graph_tables(shape, graph_id)
+    connection.execute("INSERT INTO graph VALUES (?, ?, ?, ?, ?, ?)", [graph_id, *key, nodes.num_rows, edges.num_rows])
+    _append(connection, "node", nodes)
+    _append(connection, "edge", edges)
+    return graph_id
+
+
+def _model(connection: duckdb.DuckDBPyConnection, model: Model, graph_id: int) -> int:
+    found = _one(
+        connection,
+        "SELECT model_id FROM model WHERE graph_id = ? AND name = ? AND revision IS NOT DISTINCT FROM ? "
+        "AND weights_digest IS NOT DISTINCT FROM ?",
+        [graph_id, model.name, model.revision, model.weights_digest],
+    )
+    if found is not None:
+        return found
+    model_id = _next(connection, "model")
+    connection.execute(
+        "INSERT INTO model VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [model_id, graph_id, model.name, model.revision, model.architecture, model.shape.n_layers, model.shape.n_heads,
+         model.n_kv_heads, model.d_model, model.shape.parallel, model.n_parameters, model.weights_digest],
+    )  # fmt: skip
+    return model_id
+
+
+def _subtask(connection: duckdb.DuckDBPyConnection, subtask: Subtask) -> int:
+    task_id = _one(connection, "SELECT task_id FROM task WHERE name = ?", [subtask.task])
+    if task_id is None:
+        task_id = _next(connection, "task")
+        connection.execute("INSERT INTO task VALUES (?, ?, ?)", [task_id, subtask.task, subtask.task_description])
+    parameters = canonical_json(dict(subtask.parameters))
+    found = _one(
+        connection,
+        "SELECT subtask_id FROM subtask WHERE task_id = ? AND name = ? AND parameters::VARCHAR = ?",
+        [task_id, subtask.name, parameters],
+    )
+    if found is not None:
+        return found
+    subtask_id = _next(connection, "subtask")
+    connection.execute("INSERT INTO subtask VALUES (?, ?, ?, ?)", [subtask_id, task_id, subtask.name, parameters])
+    return subtask_id
+
+
+def _insert_circuit(
+    connection: duckdb.DuckDBPyConnection, circuit: Circuit, batch: ScoreBatch, ids: tuple[int, int, int, int]
+) -> None:
+    circuit_id, model_id, subtask_id, graph_id = ids
+    row: dict[str, object] = {
+        "circuit_id": circuit_id, "model_id": model_id, "subtask_id": subtask_id, "graph_id": graph_id,
+        "origin": circuit.origin, "method": circuit.method, "steps": circuit.steps, "grid": circuit.grid,
+        "metric": circuit.metric, "positions": circuit.positions, "ablation": circuit.ablation,
+        "sign_convention": circuit.sign_convention, "prompt_style": circuit.prompt_style, "shots": circuit.shots,
+        "seed": circuit.seed, "n_examples": circuit.n_examples, "n_skipped": circuit.n_skipped,
+        "n_folds": len(batch.folds), "metric_clean": circuit.metric_clean,
+        "metric_corrupted": circuit.metric_corrupted, "bos": circuit.bos, "padding": circuit.padding,
+        "dtype": circuit.dtype, "device": circuit.device, "batch_size": circuit.batch_size,
+        "software": None if circuit.software is None else canonical_json(circuit.software),
+        "started_at": circuit.started_at or datetime.now(UTC), "wall_time_s": circuit.wall_time_s,
+        "n_edges": batch.scores.size, "n_nonfinite": batch.n_nonfinite, "score_digest": batch.digest,
+        "spec_digest": circuit.spec_digest, "spec": canonical_json(circuit.spec),
+    }  # fmt: skip
+    marks = ", ".join("?" * len(row))
+    connection.execute(f"INSERT INTO circuit ({', '.join(row)}) VALUES ({marks})", list(row.values()))
+
+
+def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:
+    return pa.table(
+        {
+            "circuit_id": pa.array([circuit_id] * len(examples), pa.int32()),
+            "position": pa.array(range(len(examples)), pa.int32()),
+            "fold": pa.array([e.fold for e in examples], pa.int32()),
+            "clean": pa.array([e.clean for e in examples], pa.string()),
+            "corrupted": pa.array([e.corrupted for e in examples], pa.string()),
+            "answer": pa.array([e.answer for e in examples], pa.string()),
+            "corrupted_answer": pa.array([e.corrupted_answer for e in examples], pa.string()),
+            "n_tokens": pa.array([e.n_tokens for e in examples], pa.int32()),
+            "used": pa.array([e.used for e in examples], pa.bool_()),
+            "reason": pa.array([e.reason for e in examples], pa.string()),
+            "prediction": pa.array([e.prediction for e in examples], pa.string()),
+            "correct": pa.array([e.correct for e in examples], pa.bool_()),
+        }
+    )
+
+
+def _delete(connection: duckdb.DuckDBPyConnection, circuit_id: int) -> None:
+    """Remove a circuit and all that hangs on it; notes stay, since they are the user's own words."""
+    for table in ("edge_score", "fold_score", "example", "evaluation", "circuit"):
+        connection.execute(f"DELETE FROM {table} WHERE circuit_id = ?", [circuit_id])
+    connection.execute("DELETE FROM faithfulness WHERE ? IN (circuit_id, data_circuit_id)", [circuit_id])
