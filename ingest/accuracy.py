@@ -1,0 +1,59 @@
+"""How often the model is right on the very questions whose circuit is scored: greedy decoding, exact match."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from transformers import DynamicCache
+
+from circuitdb.ingest import prefix
+from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.tasks.task import Task
+from circuitdb.ingest.tokens import TokenisedQuestion
+from circuitdb.records import Accuracy
+
+
+def predictions(model: LoadedModel, questions: Sequence[TokenisedQuestion]) -> list[str]:
+    """What the model writes after each prompt, greedily, up to the end of its first line.
+
+    At most one token more than the answer has is decoded, enough to see that a number goes on.
+    """
+    texts = [""] * len(questions)
+    for length in sorted({len(q.ids) for q in questions}):
+        members = [i for i, q in enumerate(questions) if len(q.ids) == length]
+        written = _decode(
+            model,
+            torch.tensor([questions[i].ids for i in members], device=model.device),
+            1 + max(len(questions[i].answer_ids) for i in members),
+        )
+        for i, ids in zip(members, written.tolist(), strict=True):
+            texts[i] = _text(model, ids)
+    return texts
+
+
+def accuracy(task: Task, questions: Sequence[TokenisedQuestion], texts: Sequence[str]) -> tuple[Accuracy, list[bool]]:
+    """Share of right answers with its binomial standard error, and which were right."""
+    right = [task.read_answer(text) == q.question.answer for q, text in zip(questions, texts, strict=True)]
+    n, share = len(right), sum(right) / len(right)
+    return Accuracy(share, math.sqrt(share * (1 - share) / n), n), right
+
+
+def _decode(model: LoadedModel, tokens: torch.Tensor, n_tokens: int) -> torch.Tensor:
+    start = prefix.shared_length(tokens, tokens)
+    cache = prefix.compute(model, tokens[0, :start]).cache(len(tokens)) or DynamicCache()
+    fresh, written = tokens[:, start:], []
+    with torch.no_grad():
+        for _ in range(n_tokens):
+            logits = model.bridge(fresh, past_key_values=cache, logits_to_keep=1)
+            fresh = logits[:, -1:].argmax(-1)
+            written.append(fresh)
+    return torch.cat(written, dim=1)
+
+
+def _text(model: LoadedModel, ids: list[int]) -> str:
+    if model.tokenizer is None:
+        raise AssertionError("tokenise already refused a model without a tokenizer")
+    text: str = model.tokenizer.decode(ids, skip_special_tokens=True)
+    return text.strip().split("\n")[0].strip()

@@ -1,0 +1,82 @@
+"""From what sources wrote and how targets would feel it to a score for every edge: one matrix product a layer.
+
+    score(u -> v) = sum over rows of <d_u, G_v>      d_u = corrupted less clean output of u
+
+With W_h head h's projection (norm weight folded in), the gradient at a head's own input is, summed over the steps s,
+
+    G_h = (sum_s r_s a_{h,s}) W_h  -  sum_s c_{h,s} xc_s
+
+so a layer's targets are written out once, [targets, rows, d_model], and multiplied with all sources before it.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from circuitdb.ingest.anatomy import Anatomy
+from circuitdb.ingest.capture import Sources, TargetGradients
+
+
+def differences(anatomy: Anatomy, clean: Sources, corrupted: Sources, kind: torch.dtype) -> Float[Tensor, "source rows d_model"]:
+    """What each source writes in the corrupted run less what it writes in the clean run."""
+    n_rows, d_model = clean.embedding.shape[0] * clean.embedding.shape[1], clean.embedding.shape[2]
+    n_heads = anatomy.shape.n_heads
+    found = torch.empty(anatomy.shape.n_sources, n_rows, d_model, dtype=kind, device=clean.embedding.device)
+    found[0] = (corrupted.embedding - clean.embedding).reshape(n_rows, d_model)
+    for index, layer in enumerate(anatomy.layers):
+        first = 1 + index * (n_heads + 1)
+        change = (corrupted.heads[index].to(kind) - clean.heads[index].to(kind)).reshape(n_rows, n_heads, -1)
+        torch.bmm(change.transpose(0, 1), layer.output_weights().to(kind), out=found[first : first + n_heads])
+        found[first + n_heads] = (corrupted.mlps[index] - clean.mlps[index]).reshape(n_rows, d_model)
+    return found
+
+
+def contract(
+    anatomy: Anatomy,
+    sources: Float[Tensor, "source rows d_model"],
+    targets: TargetGradients,
+    parts: list[tuple[int, int]],
+) -> Float[Tensor, "part source target"]:
+    """Scores of all (source, target) cells, summed over the rows of each part; cells that are no edge are 0.
+
+    `parts`: ranges of rows, one per fold. The result is float64 on the CPU.
+    """
+    shape = anatomy.shape
+    n_heads, width = shape.n_heads, 3 * shape.n_heads + 1
+    scores = torch.zeros(len(parts), shape.n_sources, shape.n_targets, dtype=torch.float64)
+    n_rows, d_model = sources.shape[1:]
+    for index, layer in enumerate(anatomy.layers):
+        readers = torch.empty(width, n_rows, d_model, dtype=sources.dtype, device=sources.device)
+        heads = readers[: 3 * n_heads]
+        weights = layer.reading_weights().flatten(0, 1).to(sources.dtype)
+        torch.bmm(targets.heads[index].flatten(0, 1), weights, out=heads)
+        _subtract_pull(heads, targets.head_pulls[index].flatten(0, 1), targets.attention_streams[index])
+        readers[-1] = targets.mlps[index]
+        _subtract_pull(readers[-1:], targets.mlp_pulls[index][None], targets.mlp_streams[index])
+        before, mlp_before = shape.sources_before(index), shape.sources_before(index, mlp=True)
+        column = index * width
+        for part, (start, stop) in enumerate(parts):
+            cells = _product(readers[:, start:stop], sources[:mlp_before, start:stop])
+            scores[part, :before, column : column + width - 1] = cells[:-1, :before].T
+            scores[part, :mlp_before, column + width - 1] = cells[-1]
+    for part, (start, stop) in enumerate(parts):
+        scores[part, :, -1] = _product(targets.logits[None, start:stop], sources[:, start:stop])[0]
+    return scores
+
+
+def _subtract_pull(
+    readers: Float[Tensor, "target rows d_model"],
+    pulls: Float[Tensor, "target step rows"],
+    streams: Float[Tensor, "step rows d_model"],
+) -> None:
+    """readers -= sum over steps of pull times stream, without a [step, target, rows, d_model] tensor."""
+    readers.sub_(torch.bmm(pulls.permute(2, 0, 1), streams.transpose(0, 1)).transpose(0, 1))
+
+
+def _product(
+    left: Float[Tensor, "target rows d_model"], right: Float[Tensor, "source rows d_model"]
+) -> Float[Tensor, "target source"]:
+    """Inner products over rows and d_model: the short side first, which is the faster way round on CPUs."""
+    return (left.flatten(1) @ right.flatten(1).T).double().cpu()

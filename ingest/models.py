@@ -1,0 +1,221 @@
+"""Loads a language model for scoring: from the hub, a local folder or a GGUF file, as a TransformerBridge."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import shutil
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+import torch
+import transformers
+from tokenizers import Tokenizer
+from tokenizers import models as tokenizer_models
+from transformer_lens.model_bridge import TransformerBridge
+
+from circuitdb.errors import ModelError
+from circuitdb.graph import GraphShape
+from circuitdb.records import Model
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass
+class LoadedModel:
+    """A model ready for scoring; `tokenizer` is None where only token ids can be used."""
+
+    bridge: TransformerBridge
+    tokenizer: PreTrainedTokenizerBase | None
+    record: Model
+    n_vocab: int
+    n_context: int
+    checked: set[str] = field(default_factory=set)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type the model computes in."""
+        return next(self.bridge.parameters()).dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Device that its embedding lies on."""
+        return next(self.bridge.parameters()).device
+
+
+def load_model(
+    name_or_path: str | Path,
+    *,
+    name: str | None = None,
+    revision: str | None = None,
+    dtype: str = "float32",
+    device: str | None = None,
+) -> LoadedModel:
+    """Load a causal language model.
+
+    Args:
+        name_or_path: hub name, local folder in Hugging Face layout, or `.gguf` file. A folder without a
+            tokenizer loads too; then only token ids can be scored.
+        name: what the database calls it; by default the hub name, the folder's or the file's name.
+        revision: hub branch, tag or commit.
+        dtype: float32, float64, bfloat16 or float16.
+        device: `cpu`, `cuda`, `mps` ...; by default the first accelerator there is.
+
+    Raises:
+        ModelError: it can't be found, read, or wrapped by TransformerLens.
+    """
+    if dtype not in DTYPES:
+        raise ModelError(f"{dtype!r} is no type to compute in; choose one of {', '.join(DTYPES)}.")
+    path = Path(name_or_path)
+    if path.suffix.lower() == ".gguf":
+        if not path.is_file():
+            raise ModelError(f"There is no file {path}; give the path of a .gguf file.")
+        source, title = str(_converted(path)), path.stem
+    elif path.is_dir():
+        source, title = str(path), path.resolve().name
+    else:
+        source, title = str(name_or_path), str(name_or_path)
+    target = torch.device(device or _default_device())
+    with _quiet():
+        model = _read(source, revision, DTYPES[dtype])
+        tokenizer = _tokenizer(source, revision)
+        weights_digest = _digest(model)
+        model.requires_grad_(False)
+        model.eval()
+        try:
+            model.to(target)
+            bridge = TransformerBridge.boot_transformers(
+                source, dtype=DTYPES[dtype], hf_model=model, tokenizer=_placeholder_tokenizer()
+            )
+        except Exception as error:
+            raise ModelError(
+                f"TransformerLens can't wrap {name_or_path} ({type(model).__name__}) on {target}: {_line(error)}"
+            ) from error
+    bridge.requires_grad_(False)
+    record = _record(bridge, model, name or title, revision, weights_digest)
+    n_vocab = int(model.get_input_embeddings().weight.shape[0])
+    return LoadedModel(bridge, tokenizer, record, n_vocab, int(getattr(bridge.cfg, "n_ctx", 0) or 2**31))
+
+
+def _default_device() -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _read(source: str, revision: str | None, dtype: torch.dtype) -> PreTrainedModel:
+    try:
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            source, revision=revision, dtype=dtype, attn_implementation="eager"
+        )
+    except Exception as error:  # the hub client raises a dozen kinds
+        where = "folder" if Path(source).is_dir() else "folder, and the hub did not give it"
+        raise ModelError(f"{source} can't be loaded as a causal language model (no usable {where}): {_line(error)}") from (
+            error
+        )
+
+
+def _tokenizer(source: str, revision: str | None) -> PreTrainedTokenizerBase | None:
+    """The model's own tokenizer; None for a local folder that has none."""
+    folder = Path(source)
+    if folder.is_dir() and not any(folder.glob("*token*")) and not (folder / "vocab.json").exists():
+        return None
+    try:
+        tokenizer: PreTrainedTokenizerBase = transformers.AutoTokenizer.from_pretrained(source, revision=revision)
+    except Exception as error:
+        raise ModelError(f"The tokenizer of {source} can't be loaded: {_line(error)}") from error
+    return tokenizer
+
+
+def _placeholder_tokenizer() -> PreTrainedTokenizerBase:
+    """TransformerLens insists on a tokenizer; ours stays untouched by its BOS handling, and it never tokenises."""
+    core = Tokenizer(tokenizer_models.WordLevel({"<none>": 0}, unk_token="<none>"))
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<none>", pad_token="<none>")
+
+
+def _record(
+    bridge: TransformerBridge, model: PreTrainedModel, name: str, revision: str | None, weights_digest: str
+) -> Model:
+    cfg: Any = bridge.cfg
+    n_layers, n_heads = int(cfg.n_layers), int(cfg.n_heads)
+    return Model(
+        name=name,
+        architecture=type(model).__name__,
+        shape=GraphShape(n_layers, n_heads, bool(getattr(cfg, "parallel_attn_mlp", False))),
+        n_kv_heads=int(getattr(cfg, "n_key_value_heads", None) or n_heads),
+        d_model=int(cfg.d_model),
+        revision=revision,
+        n_parameters=sum(p.numel() for p in model.parameters()),
+        weights_digest=weights_digest,
+    )
+
+
+def _digest(model: PreTrainedModel) -> str:
+    """SHA-256 over the names and bytes of all parameters, in name order."""
+    total = hashlib.sha256()
+    for name, tensor in sorted(model.named_parameters(), key=lambda item: item[0]):
+        total.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        total.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return total.hexdigest()
+
+
+def _converted(path: Path) -> Path:
+    """Folder in Hugging Face layout made from a GGUF file once, kept in the user's cache."""
+    with path.open("rb") as file:
+        key = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    folder = Path(platformdirs.user_cache_dir("circuitdb")) / "gguf" / f"{path.stem}-{key}"
+    if (folder / "complete").exists():
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    with _quiet():
+        try:
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                path.parent, gguf_file=path.name, dtype=torch.float32
+            )
+            tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+        except Exception as error:
+            raise ModelError(f"{path} can't be read as a GGUF model: {_line(error)}") from error
+        # The weights are plain floats by now; with this left on, save_pretrained refuses.
+        model.config.__dict__.pop("quantization_config", None)
+        if hasattr(model, "hf_quantizer"):
+            model.hf_quantizer = None
+        model.is_quantized = False
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    (folder / "complete").touch()
+    return folder
+
+
+class _quiet:  # noqa: N801 - reads as a verb where it is used
+    """Keeps the libraries' own progress bars and notices off the terminal while loading."""
+
+    def __enter__(self) -> None:
+        self._level = transformers.logging.get_verbosity()
+        self._bars = transformers.logging.is_progress_bar_enabled()
+        self._root = logging.root.manager.disable
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        logging.disable(logging.WARNING)
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore")
+
+    def __exit__(self, *_: object) -> None:
+        self._warnings.__exit__(None, None, None)
+        logging.disable(self._root)
+        transformers.logging.set_verbosity(self._level)
+        if self._bars:
+            transformers.logging.enable_progress_bar()
+
+
+def _line(error: Exception) -> str:
+    """The first sentence of a library's error, on one line."""
+    text = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
+    return text if len(text) <= 300 else text[:300] + "..."

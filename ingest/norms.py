@@ -1,0 +1,56 @@
+"""The norm before each reader of the residual stream, and the gradient through it.
+
+With `xc` the stream (centred, for LayerNorm), `r = 1/sqrt(mean(xc^2) + eps)` and `y = w * xc * r + b`, a gradient `g`
+at `y` becomes at the stream
+
+    r * P(w * g)  -  (r^3 / d_model) <w * g, xc> * xc            P: centring for LayerNorm, identity for RMSNorm
+
+which is linear in `g` with coefficients that depend on the run alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from circuitdb.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A LayerNorm (`centred`) or an RMSNorm; `weight` is all ones where the model has none."""
+
+    weight: Float[Tensor, " d_model"]
+    bias: Float[Tensor, " d_model"] | None
+    eps: float
+    centred: bool
+
+    def centre(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
+        """`xc`: the stream less its mean for LayerNorm, as it is for RMSNorm; also the projection P."""
+        return x - x.mean(-1, keepdim=True) if self.centred else x
+
+    def inverse_scale(self, centred: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows"]:
+        """`r` of a centred stream."""
+        return (centred.pow(2).mean(-1) + self.eps).rsqrt()
+
+
+def read_norm(component: Any, d_model: int, device: torch.device, dtype: torch.dtype) -> Norm:
+    """The norm that a TransformerLens normalisation component wraps. Raises ModelError for other kinds."""
+    original = component.original_component
+    weight = getattr(original, "weight", None)
+    bias = getattr(original, "bias", None)
+    kind = type(original).__name__
+    is_layer_norm = isinstance(original, torch.nn.LayerNorm) or "LayerNorm" in kind
+    if not is_layer_norm and "RMSNorm" not in kind:
+        raise ModelError(f"The norm {kind} is neither a LayerNorm nor an RMSNorm; its gradient is not known here.")
+    eps = next((getattr(original, key) for key in ("eps", "variance_epsilon") if hasattr(original, key)), None)
+    if eps is None:
+        eps = component.config.eps
+    scale = torch.ones(d_model, device=device, dtype=dtype) if weight is None else weight.detach()
+    if weight is not None and component.uses_weight_offset:
+        scale = 1 + scale
+    return Norm(scale, None if bias is None else bias.detach(), float(eps), is_layer_norm)

@@ -1,0 +1,115 @@
+"""Checks, on the user's own model and before any work, that its edges can be scored right.
+
+1. Writers add up: the differences of all sources sum to the change of the final residual stream.
+2. Readers add up: for every source, its edges' scores sum to its node score, the plain gradient at its output times its
+   difference. This holds only if the gradient at every target is right.
+3. Copies of grouped keys and values, and cached keys and values of a prefix, leave the logits as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from circuitdb.errors import ModelError
+from circuitdb.ingest import prefix
+from circuitdb.ingest.anatomy import Anatomy, ungrouped
+from circuitdb.ingest.capture import Hooks, Sources, TargetGradients, hooks, run
+from circuitdb.ingest.contract import contract, differences
+from circuitdb.ingest.models import LoadedModel
+
+_TOLERANCE = {torch.float64: 1e-5, torch.float32: 2e-3}
+_TOLERANCE_HALF = 0.1
+_LENGTH = 8
+
+
+def preflight(model: LoadedModel, anatomy: Anatomy) -> None:
+    """Run the checks once per model. Raises ModelError with the check that failed and by how much."""
+    if "preflight" in model.checked:
+        return
+    clean, corrupted = _prompts(model)
+    with ungrouped(anatomy):
+        _check_outputs(model, clean)
+        _check_sums(model, anatomy, clean, corrupted)
+    model.checked.add("preflight")
+
+
+def _prompts(model: LoadedModel) -> tuple[Tensor, Tensor]:
+    """Two fixed prompts that begin alike and differ in their second half."""
+    length = min(_LENGTH, model.n_context)
+    clean = (torch.arange(length) * 7919 + 13) % model.n_vocab
+    other = clean.clone()
+    other[length // 2 :] = (other[length // 2 :] * 31 + 17) % model.n_vocab
+    return clean[None].to(model.device), other[None].to(model.device)
+
+
+def _check_outputs(model: LoadedModel, tokens: Tensor) -> None:
+    with torch.no_grad():
+        plain = run(model, tokens, prefix.NO_PREFIX)
+        cached = run(model, tokens, prefix.compute(model, tokens[0, : tokens.shape[1] // 2]))
+    if not bool(torch.isfinite(plain).all()):
+        raise ModelError("The model's logits are not finite; try --dtype float32.")
+    _require(model, "a pass with cached keys and values gives the logits of a plain one", cached, plain)
+
+
+def _check_sums(model: LoadedModel, anatomy: Anatomy, clean: Tensor, corrupted: Tensor) -> None:
+    streams: list[Tensor] = []
+    direct: dict[int, Tensor] = {}
+    n_heads = anatomy.shape.n_heads
+    with torch.no_grad(), hooks() as held:
+        written_corrupted = Sources.watch(anatomy, held)
+        held.see(anatomy.final_stream, lambda output: streams.append(output.detach()))
+        run(model, corrupted, prefix.NO_PREFIX)
+    biases = [layer.reading_biases() for layer in anatomy.layers]
+    like = torch.empty(0, model.record.d_model, dtype=model.dtype, device=model.device)
+    targets = TargetGradients(anatomy, clean.shape[1], 1, biases, like)
+    with torch.enable_grad(), hooks() as held:
+        written = Sources.watch(anatomy, held)
+        held.see(anatomy.final_stream, lambda output: streams.append(output.detach()))
+        held.replace(anatomy.embed, lambda own: own.detach().requires_grad_(True))
+        _watch_gradients(anatomy, held, direct)
+        targets.watch(held, 0, 1.0)
+        logits = run(model, clean, prefix.NO_PREFIX)
+        logits.gather(-1, logits.argmax(-1, keepdim=True)).sum().backward()
+    kind = targets.logits.dtype
+    sources = differences(anatomy, written, written_corrupted, kind)
+    change = (streams[0] - streams[1]).reshape(sources.shape[1:]).to(kind)
+    _require(model, "what heads and MLPs write adds up to the residual stream", sources.sum(0), change)
+    by_edges = contract(anatomy, sources, targets, [(0, clean.shape[1])])[0].sum(1)
+    by_node = torch.empty_like(by_edges)
+    by_node[0] = (sources[0] * direct[0].to(kind)).sum().double().cpu()
+    for index in range(anatomy.shape.n_layers):
+        first = 1 + index * (n_heads + 1)
+        difference = (written_corrupted.heads[index] - written.heads[index]).to(kind)
+        product = (difference * direct[first].to(kind)).unflatten(-1, (n_heads, -1))
+        by_node[first : first + n_heads] = product.sum((0, 1, 3)).double().cpu()
+        by_node[first + n_heads] = (sources[first + n_heads] * direct[first + n_heads].reshape(sources.shape[1:]).to(kind)).sum().double().cpu()
+    _require(model, "the scores of a node's edges add up to the node's own", by_edges, by_node)
+
+
+def _watch_gradients(anatomy: Anatomy, held: Hooks, direct: dict[int, Tensor]) -> None:
+    """Keep the plain gradient at each source's output, by the source's index (a layer's first head for all its heads)."""
+
+    def keep(index: int) -> Callable[[Tensor], None]:
+        def look(gradient: Tensor) -> None:
+            direct[index] = gradient.reshape(-1, gradient.shape[-1]) if index == 0 else gradient
+
+        return look
+
+    width = anatomy.shape.n_heads + 1
+    held.gradient(anatomy.embed, keep(0))
+    for index, layer in enumerate(anatomy.layers):
+        held.gradient(layer.heads_out, keep(1 + index * width))
+        held.gradient(layer.mlp_out, keep((index + 1) * width))
+
+
+def _require(model: LoadedModel, what: str, found: Tensor, wanted: Tensor) -> None:
+    tolerance = _TOLERANCE.get(model.dtype, _TOLERANCE_HALF)
+    error = float((found - wanted).abs().max() / wanted.abs().max().clamp_min(1e-30))
+    if not error <= tolerance:
+        raise ModelError(
+            f"{model.record.architecture} can't be scored right: in a trial it does not hold that {what} "
+            f"(off by {error:.1e} of the largest, {tolerance:g} allowed)."
+        )

@@ -1,0 +1,215 @@
+"""Ingest: plan every subtask, leave out what is stored, then score and store circuit by circuit.
+
+Each circuit is stored as soon as it is scored, in a transaction of its own. Stopped at any moment and started again, an
+ingest goes on with the first circuit that is missing.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Protocol
+
+from circuitdb import __version__
+from circuitdb.errors import TaskError
+from circuitdb.ingest.accuracy import accuracy, predictions
+from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.pairs import Pair, groups
+from circuitdb.ingest.plan import Job, Options, plan
+from circuitdb.ingest.scoring import EdgeScores, Scorer
+from circuitdb.ingest.tasks.task import Task
+from circuitdb.ingest.tokens import starts_with_bos
+from circuitdb.records import Accuracy, Circuit, Example, Json
+from circuitdb.store import Store
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a subtask: `stored`, `kept` (it was there already) or `failed`, with the reason."""
+
+    subtask: str
+    status: str
+    circuit_id: int | None = None
+    n_examples: int | None = None
+    n_skipped: int | None = None
+    n_nonfinite: int | None = None
+    accuracy: float | None = None
+    wall_time_s: float | None = None
+    reason: str | None = None
+
+
+class Watcher(Protocol):
+    """Who is told how an ingest is going."""
+
+    def planned(self, n_circuits: int, n_missing: int) -> None:
+        """All subtasks are planned; `n_missing` circuits are to be scored."""
+
+    def started(self, subtask: str) -> None:
+        """A circuit is being scored."""
+
+    def progress(self, share: float) -> None:
+        """Share of the current circuit that is done, 0..1."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """A subtask is done with."""
+
+
+class Silent:
+    """A watcher that says nothing."""
+
+    def planned(self, n_circuits: int, n_missing: int) -> None:
+        """Ignore it."""
+
+    def started(self, subtask: str) -> None:
+        """Ignore it."""
+
+    def progress(self, share: float) -> None:
+        """Ignore it."""
+
+    def finished(self, outcome: Outcome) -> None:
+        """Ignore it."""
+
+
+def ingest(
+    store: Store,
+    model: LoadedModel,
+    task: Task,
+    options: Options,
+    *,
+    replace: bool = False,
+    watcher: Watcher | None = None,
+) -> list[Outcome]:
+    """Score and store every subtask's circuit that the store lacks; returns one outcome a subtask, in order.
+
+    A subtask that can't be scored is reported as failed and the others go on. `replace` scores all of them again and
+    puts them in the place of the stored ones.
+
+    Raises:
+        UsageError: options that can't be.
+        ModelError: a model that can't be scored right.
+        StoreError: the database can't be written.
+    """
+    told = watcher or Silent()
+    store.create()
+    scorer = Scorer(
+        model,
+        method=options.method,
+        steps=options.steps,
+        grid=options.grid,
+        metric=options.metric,
+        folds=options.folds,
+        batch_size=options.batch_size,
+    )
+    planned: list[Job | Outcome] = []
+    for subtask in task.subtasks():
+        try:
+            planned.append(plan(model, task, subtask, options))
+        except TaskError as error:
+            planned.append(Outcome(subtask.name, "failed", reason=str(error)))
+    stored = {} if replace else store.finished()
+    missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
+    told.planned(len(planned), len(missing))
+    outcomes = []
+    for job in planned:
+        if isinstance(job, Outcome):
+            outcome = job
+        elif job.spec_digest in stored:
+            outcome = Outcome(job.subtask.name, "kept", stored[job.spec_digest])
+        else:
+            told.started(job.subtask.name)
+            outcome = _score(store, scorer, task, job, options, told, replace=replace)
+        told.finished(outcome)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _score(
+    store: Store, scorer: Scorer, task: Task, job: Job, options: Options, told: Watcher, *, replace: bool
+) -> Outcome:
+    started_at, start = datetime.now(UTC), time.perf_counter()
+    found = scorer.score(groups(job.pairing.pairs, job.folds), told.progress)
+    texts = predictions(scorer.model, job.questions)
+    share, right = accuracy(task, job.questions, texts)
+    circuit = _circuit(scorer.model, job, options, found, started_at, time.perf_counter() - start)
+    circuit_id = store.write(
+        circuit,
+        found.scores,
+        found.folds,
+        examples=_examples(job, texts, right),
+        accuracy=share,
+        replace=replace,
+    )
+    return _outcome(circuit, circuit_id, found, share)
+
+
+def _outcome(circuit: Circuit, circuit_id: int, found: EdgeScores, share: Accuracy) -> Outcome:
+    return Outcome(
+        subtask=circuit.subtask.name,
+        status="stored",
+        circuit_id=circuit_id,
+        n_examples=circuit.n_examples,
+        n_skipped=circuit.n_skipped,
+        n_nonfinite=found.n_nonfinite,
+        accuracy=share.value,
+        wall_time_s=circuit.wall_time_s,
+    )
+
+
+def _circuit(
+    model: LoadedModel, job: Job, options: Options, found: EdgeScores, started_at: datetime, seconds: float
+) -> Circuit:
+    gradient_path = options.method == "eap-ig"
+    return Circuit(
+        model=model.record,
+        subtask=job.subtask,
+        method=options.method,
+        metric=options.metric,
+        spec=job.spec,
+        steps=options.steps if gradient_path else None,
+        grid=options.grid if gradient_path else None,
+        prompt_style="few-shot" if options.shots else "zero-shot",
+        shots=options.shots,
+        seed=options.seed,
+        n_examples=found.n_examples,
+        n_skipped=len(job.questions) - found.n_examples,
+        metric_clean=found.metric_clean,
+        metric_corrupted=found.metric_corrupted,
+        bos=starts_with_bos(model, job.questions[0].ids),
+        padding="none",
+        dtype=str(model.dtype).removeprefix("torch."),
+        device=str(model.device),
+        batch_size=found.batch_size,
+        software=_software(),
+        started_at=started_at,
+        wall_time_s=seconds,
+    )
+
+
+def _examples(job: Job, texts: Sequence[str], right: Sequence[bool]) -> list[Example]:
+    folds = iter(job.folds)
+    found = []
+    for question, outcome, text, correct in zip(job.questions, job.pairing.outcomes, texts, right, strict=True):
+        partner = outcome.corrupted if isinstance(outcome, Pair) else None
+        found.append(
+            Example(
+                clean=question.text,
+                corrupted=partner.text if partner else None,
+                answer=question.question.answer,
+                corrupted_answer=partner.question.answer if partner else None,
+                n_tokens=len(question.ids),
+                fold=next(folds) if partner else None,
+                reason=None if isinstance(outcome, Pair) else outcome,
+                prediction=text,
+                correct=correct,
+            )
+        )
+    return found
+
+
+def _software() -> dict[str, Json]:
+    packages = {name: version(name) for name in ("torch", "transformer-lens", "transformers", "duckdb")}
+    return {"circuitdb": __version__, "python": platform.python_version(), **packages}

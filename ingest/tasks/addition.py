@@ -1,0 +1,54 @@
+"""Two-number addition, partitioned by the operands' digit counts as in Sun (2025): subtask `2+3` adds two to three digits."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from circuitdb.errors import UsageError
+from circuitdb.ingest.tasks.task import Question
+from circuitdb.records import Subtask
+
+MAX_DIGITS = 8
+_NUMBER = re.compile(r"\s*(\d+)")
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Addition of positive numbers without leading zeros, for all pairs of the given digit counts."""
+
+    digits: Sequence[int]
+    name: str = "addition"
+    description: str = "Two-number addition; a subtask is a pair of digit counts."
+
+    def __post_init__(self) -> None:
+        if not self.digits or not all(1 <= d <= MAX_DIGITS for d in self.digits):
+            raise UsageError(f"Addition is defined for 1 to {MAX_DIGITS} digits, not {list(self.digits)}.")
+
+    def subtasks(self) -> list[Subtask]:
+        """One cell for each pair of digit counts, `digits_a` and `digits_b`."""
+        return [
+            Subtask(self.name, f"{a}+{b}", {"digits_a": a, "digits_b": b}, self.description)
+            for a in self.digits
+            for b in self.digits
+        ]
+
+    def questions(self, subtask: Subtask, n: int, seed: int) -> list[Question]:
+        """`n` different sums, drawn evenly; all of them, shuffled, where the cell has no more than `n`."""
+        first, second = (_range(int(subtask.parameters[key])) for key in ("digits_a", "digits_b"))
+        generator = random.Random(f"{seed} {self.name} {subtask.name}")
+        size = len(first) * len(second)
+        cells = generator.sample(range(size), min(n, size))
+        pairs = [(first[cell // len(second)], second[cell % len(second)]) for cell in cells]
+        return [Question(f"{a} + {b} =", str(a + b)) for a, b in pairs]
+
+    def read_answer(self, text: str) -> str | None:
+        """The first number the model wrote."""
+        found = _NUMBER.match(text)
+        return found[1] if found else None
+
+
+def _range(digits: int) -> range:
+    return range(10 ** (digits - 1), 10**digits)

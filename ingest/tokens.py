@@ -1,0 +1,63 @@
+"""Token ids of a prompt and of the answer that should follow it.
+
+Tokenizers disagree about the space before the answer: some make it a token of its own, some glue it to the answer. The
+prompt therefore ends where the tokens of prompt and answer together have a boundary, so that the last position is always
+the one that predicts the first token of the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from circuitdb.errors import ModelError
+from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.tasks.task import Question
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True)
+class TokenisedQuestion:
+    """A question after its header: `text` and `ids` of the prompt, ids of the answer."""
+
+    question: Question
+    text: str
+    ids: tuple[int, ...]
+    answer_ids: tuple[int, ...]
+
+
+def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQuestion:
+    """Tokenise with the tokenizer's own special tokens.
+
+    Raises ModelError if the model has no tokenizer, if it puts two BOS tokens in front, or if no boundary lies before
+    the answer.
+    """
+    tokenizer = model.tokenizer
+    if tokenizer is None:
+        raise ModelError(f"{model.record.name} has no tokenizer; a task needs one (token ids can be scored without).")
+    whole = _encode(tokenizer, header + question.solved)
+    for text in (f"{header}{question.prompt} ", f"{header}{question.prompt}"):
+        ids = _encode(tokenizer, text)
+        if len(ids) < len(whole) and whole[: len(ids)] == ids:
+            bos = tokenizer.bos_token_id
+            if bos is not None and ids[:2] == (bos, bos):
+                raise ModelError("The tokenizer puts two BOS tokens in front of a prompt; repair its settings first.")
+            return TokenisedQuestion(question, text, ids, whole[len(ids) :])
+    raise ModelError(
+        f"The tokenizer of {model.record.name} has no token boundary before the answer in {question.solved!r}."
+    )
+
+
+def starts_with_bos(model: LoadedModel, ids: tuple[int, ...]) -> bool:
+    """Whether the prompt begins with the tokenizer's BOS token."""
+    return model.tokenizer is not None and ids[:1] == (model.tokenizer.bos_token_id,)
+
+
+def _encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+    ids = tokenizer(text, add_special_tokens=True)["input_ids"]
+    # A tokenizer that closes every text with its end token would end the prompt before the answer.
+    if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id:
+        ids = ids[:-1]
+    return tuple(ids)
