@@ -31,7 +31,9 @@ class ScoreBatch:
         whole = _floats(scores, "scores")
         parts = np.empty((0, shape.n_edges), np.float32) if folds is None else _floats(folds, "fold scores")
         if whole.shape != (shape.n_edges,):
-            raise ScoreError(f"Scores have shape {whole.shape}; this graph has {shape.n_edges:,} edges, one score each.")
+            raise ScoreError(
+                f"Scores have shape {whole.shape}; this graph has {shape.n_edges:,} edges, one score each."
+            )
         if parts.ndim != 2 or parts.shape[1] != shape.n_edges:
             raise ScoreError(f"Fold scores have shape {parts.shape}; they must be [folds, {shape.n_edges}].")
         return cls(whole, parts)

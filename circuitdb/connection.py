@@ -23,14 +23,14 @@ from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, St
 STORAGE_VERSION = "v1.2.0"
 _MEMORY = "60%"
 # Guard rails for the user's own SQL, not a sandbox: DuckDB itself calls untrusted SQL unsafe.
-_READER = {
+_READER: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": _MEMORY,
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "lock_configuration": "true",
 }
-_WRITER = {"memory_limit": _MEMORY}
+_WRITER: dict[str, str | bool | int | float | list[str]] = {"memory_limit": _MEMORY}
 _HOLDER = re.compile(r"held in (?P<program>.+?) \(PID (?P<pid>\d+)\)(?: by user (?P<user>\S+?))?[.\s]")
 # One process can't hold a file with two configurations, so its readers and its writer take turns.
 _turn = threading.RLock()

@@ -1,14 +1,14 @@
 """Every error that circuitdb raises on purpose.
 
-    CircuitdbError                 one sentence: what, where, what to do
-    ├── UsageError                 the question is wrong: an unknown name, an impossible option
-    ├── StoreError                 the database file
-    │   ├── MissingDatabase        there is no such file
-    │   ├── LockedDatabase         another process holds it
-    │   └── SchemaMismatch         written by another version, or no circuitdb database at all
-    ├── ScoreError                 scores that cannot be stored or compared
-    ├── ModelError                 a model that cannot be loaded or cannot be scored right
-    └── TaskError                  a task whose examples cannot be made or paired
+- `CircuitdbError`: one sentence that says what, where and what to do
+  - `UsageError`: the question is wrong: an unknown name, an impossible option
+  - `StoreError`: the database file
+    - `MissingDatabase`: there is no such file
+    - `LockedDatabase`: another process holds it
+    - `SchemaMismatch`: written by another version, or no circuitdb database at all
+  - `ScoreError`: scores that cannot be stored or compared
+  - `ModelError`: a model that cannot be loaded or cannot be scored right
+  - `TaskError`: a task whose examples cannot be made or paired
 """
 
 

@@ -18,8 +18,7 @@ def latest() -> int:
 def version_of(connection: duckdb.DuckDBPyConnection, path: str) -> int:
     """The file's schema version; 0 for an empty file. Raises SchemaMismatch if it holds something else."""
     tables = {
-        row[0]
-        for row in connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT temporary").fetchall()
+        row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT temporary").fetchall()
     }
     if not tables:
         return 0

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from circuitdb.graph import GraphShape
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Parameters: TypeAlias = Mapping[str, "int | float | str | bool"]
 
 

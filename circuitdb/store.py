@@ -118,9 +118,7 @@ def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -
 
 def _graph(connection: duckdb.DuckDBPyConnection, shape: GraphShape) -> int:
     key = [shape.n_layers, shape.n_heads, shape.parallel]
-    found = _one(
-        connection, "SELECT graph_id FROM graph WHERE n_layers = ? AND n_heads = ? AND parallel = ?", key
-    )
+    found = _one(connection, "SELECT graph_id FROM graph WHERE n_layers = ? AND n_heads = ? AND parallel = ?", key)
     if found is not None:
         return found
     graph_id = _next(connection, "graph")

@@ -55,5 +55,4 @@ def _decode(model: LoadedModel, tokens: torch.Tensor, n_tokens: int) -> torch.Te
 def _text(model: LoadedModel, ids: list[int]) -> str:
     if model.tokenizer is None:
         raise AssertionError("tokenise already refused a model without a tokenizer")
-    text: str = model.tokenizer.decode(ids, skip_special_tokens=True)
-    return text.strip().split("\n")[0].strip()
+    return str(model.tokenizer.decode(ids, skip_special_tokens=True)).strip().split("\n")[0].strip()

@@ -137,10 +137,11 @@ def ungrouped(anatomy: Anatomy) -> Iterator[None]:
         return
     handles = []
     changed: list[tuple[Any, int]] = []
+    sizes = [anatomy.shape.n_heads // anatomy.groups, -1]
 
     def repeat(_module: Module, _args: object, output: Tensor) -> Tensor:
-        heads = output.unflatten(-1, (anatomy.shape.n_heads // anatomy.groups, -1))
-        return heads.repeat_interleave(anatomy.groups, -2).flatten(-2)
+        heads: Tensor = output.unflatten(-1, sizes).repeat_interleave(anatomy.groups, -2)
+        return heads.flatten(-2)
 
     try:
         for layer in anatomy.layers:
@@ -160,8 +161,8 @@ def ungrouped(anatomy: Anatomy) -> Iterator[None]:
 
 def _matrix(projection: Any) -> Tensor:
     """Weight of a linear component as [out, in]."""
-    original = projection.original_component
-    weight: Tensor = original.weight.detach()
+    original: Module = projection.original_component
+    weight = original.get_parameter("weight").detach()
     return weight.T if isinstance(original, Conv1D) else weight
 
 

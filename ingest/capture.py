@@ -1,8 +1,8 @@
 """One pass of the model with hooks: what each source writes, and what the gradient is where each target reads.
 
 Steps of a gradient pass, for each layer, as the backward pass reaches it:
-1. the gradient `a_h` at head h's query, key or value output (before the rotation) is scaled by `r` of the norm and added
-   into head space, [head, 3, rows, d_head]: the first term of `norms`;
+1. the gradient `a_h` at head h's query, key or value output (before the rotation) is scaled by `r` of the norm and
+   added into head space, [head, 3, rows, d_head]: the first term of `norms`;
 2. `c_h = (r^2 / d_model) <a_h, pre_h - bias_h>` is kept as one number per head, step and row: the second term, whose
    direction is the stream itself, kept once per layer and step;
 3. the MLP's gradient is taken at its own input, behind the norm, in model space.
@@ -90,7 +90,7 @@ class Sources:
     @classmethod
     def watch(cls, anatomy: Anatomy, held: Hooks) -> Sources:
         """Fill the returned object during the next pass."""
-        found = cls(torch.empty(0), [], [])
+        found = cls(torch.empty(0, 0, 0), [], [])
 
         def embedding(output: Tensor) -> None:
             found.embedding = output.detach()
@@ -112,15 +112,18 @@ class TargetGradients:
         self.anatomy, self.n_rows, self.biases = anatomy, n_rows, biases
         # Half-precision gradients are summed in float32.
         kind = like.dtype if like.dtype == torch.float64 else torch.float32
-        new = {"device": like.device, "dtype": kind}
-        self.heads = [torch.zeros(n_heads, 3, n_rows, d_head, **new) for _ in range(n_layers)]
-        self.head_pulls = [torch.zeros(n_heads, 3, n_steps, n_rows, **new) for _ in range(n_layers)]
-        self.mlps = [torch.zeros(n_rows, d_model, **new) for _ in range(n_layers)]
-        self.mlp_pulls = [torch.zeros(n_steps, n_rows, **new) for _ in range(n_layers)]
-        self.logits = torch.zeros(n_rows, d_model, **new)
-        self.attention_streams = [torch.zeros(n_steps, n_rows, d_model, **new) for _ in range(n_layers)]
+
+        def zeros(*size: int) -> Tensor:
+            return torch.zeros(size, device=like.device, dtype=kind)
+
+        self.heads = [zeros(n_heads, 3, n_rows, d_head) for _ in range(n_layers)]
+        self.head_pulls = [zeros(n_heads, 3, n_steps, n_rows) for _ in range(n_layers)]
+        self.mlps = [zeros(n_rows, d_model) for _ in range(n_layers)]
+        self.mlp_pulls = [zeros(n_steps, n_rows) for _ in range(n_layers)]
+        self.logits = zeros(n_rows, d_model)
+        self.attention_streams = [zeros(n_steps, n_rows, d_model) for _ in range(n_layers)]
         self.mlp_streams = [
-            self.attention_streams[i] if layer.mlp_stream is None else torch.zeros(n_steps, n_rows, d_model, **new)
+            self.attention_streams[i] if layer.mlp_stream is None else zeros(n_steps, n_rows, d_model)
             for i, layer in enumerate(anatomy.layers)
         ]
 
@@ -181,9 +184,7 @@ class TargetGradients:
         held.gradient(point, gradient)
 
 
-def run(
-    model: LoadedModel, tokens: Int[Tensor, "batch pos"], prefix: Prefix
-) -> Float[Tensor, "batch vocab"]:
+def run(model: LoadedModel, tokens: Int[Tensor, "batch pos"], prefix: Prefix) -> Float[Tensor, "batch vocab"]:
     """One pass over the positions after the prefix, with whatever hooks are on; logits of the last position."""
     cache = prefix.cache(len(tokens))
     keywords = {} if cache is None else {"past_key_values": cache}

@@ -19,7 +19,9 @@ from circuitdb.ingest.anatomy import Anatomy
 from circuitdb.ingest.capture import Sources, TargetGradients
 
 
-def differences(anatomy: Anatomy, clean: Sources, corrupted: Sources, kind: torch.dtype) -> Float[Tensor, "source rows d_model"]:
+def differences(
+    anatomy: Anatomy, clean: Sources, corrupted: Sources, kind: torch.dtype
+) -> Float[Tensor, "source rows d_model"]:
     """What each source writes in the corrupted run less what it writes in the clean run."""
     n_rows, d_model = clean.embedding.shape[0] * clean.embedding.shape[1], clean.embedding.shape[2]
     n_heads = anatomy.shape.n_heads
@@ -71,7 +73,7 @@ def _subtract_pull(
     pulls: Float[Tensor, "target step rows"],
     streams: Float[Tensor, "step rows d_model"],
 ) -> None:
-    """readers -= sum over steps of pull times stream, without a [step, target, rows, d_model] tensor."""
+    """Readers -= sum over steps of pull times stream, without a [step, target, rows, d_model] tensor."""
     readers.sub_(torch.bmm(pulls.permute(2, 0, 1), streams.transpose(0, 1)).transpose(0, 1))
 
 
@@ -79,4 +81,4 @@ def _product(
     left: Float[Tensor, "target rows d_model"], right: Float[Tensor, "source rows d_model"]
 ) -> Float[Tensor, "target source"]:
     """Inner products over rows and d_model: the short side first, which is the faster way round on CPUs."""
-    return (left.flatten(1) @ right.flatten(1).T).double().cpu()
+    return (left.flatten(1) @ right.flatten(1).T).cpu().double()

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-import re
-import shutil
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import platformdirs
 import torch
 import transformers
 from tokenizers import Tokenizer
@@ -20,6 +15,8 @@ from transformer_lens.model_bridge import TransformerBridge
 
 from circuitdb.errors import ModelError
 from circuitdb.graph import GraphShape
+from circuitdb.ingest import gguf
+from circuitdb.ingest.libraries import one_line, quiet
 from circuitdb.records import Model
 
 if TYPE_CHECKING:
@@ -77,31 +74,33 @@ def load_model(
     if path.suffix.lower() == ".gguf":
         if not path.is_file():
             raise ModelError(f"There is no file {path}; give the path of a .gguf file.")
-        source, title = str(_converted(path)), path.stem
+        source, title = str(gguf.converted(path)), path.stem
     elif path.is_dir():
         source, title = str(path), path.resolve().name
     else:
         source, title = str(name_or_path), str(name_or_path)
     target = torch.device(device or _default_device())
-    with _quiet():
+    with quiet():
         model = _read(source, revision, DTYPES[dtype])
         tokenizer = _tokenizer(source, revision)
         weights_digest = _digest(model)
         model.requires_grad_(False)
         model.eval()
         try:
-            model.to(target)
+            torch.nn.Module.to(model, target)
             bridge = TransformerBridge.boot_transformers(
                 source, dtype=DTYPES[dtype], hf_model=model, tokenizer=_placeholder_tokenizer()
             )
         except Exception as error:
             raise ModelError(
-                f"TransformerLens can't wrap {name_or_path} ({type(model).__name__}) on {target}: {_line(error)}"
+                f"TransformerLens can't wrap {name_or_path} ({type(model).__name__}) on {target}: {one_line(error)}"
             ) from error
     bridge.requires_grad_(False)
     record = _record(bridge, model, name or title, revision, weights_digest)
-    n_vocab = int(model.get_input_embeddings().weight.shape[0])
-    return LoadedModel(bridge, tokenizer, record, n_vocab, int(getattr(bridge.cfg, "n_ctx", 0) or 2**31))
+    embedding: Any = model.get_input_embeddings()
+    return LoadedModel(
+        bridge, tokenizer, record, int(embedding.num_embeddings), int(getattr(bridge.cfg, "n_ctx", 0) or 2**31)
+    )
 
 
 def _default_device() -> str:
@@ -117,9 +116,9 @@ def _read(source: str, revision: str | None, dtype: torch.dtype) -> PreTrainedMo
         )
     except Exception as error:  # the hub client raises a dozen kinds
         where = "folder" if Path(source).is_dir() else "folder, and the hub did not give it"
-        raise ModelError(f"{source} can't be loaded as a causal language model (no usable {where}): {_line(error)}") from (
-            error
-        )
+        raise ModelError(
+            f"{source} can't be loaded as a causal language model (no usable {where}): {one_line(error)}"
+        ) from (error)
 
 
 def _tokenizer(source: str, revision: str | None) -> PreTrainedTokenizerBase | None:
@@ -130,7 +129,7 @@ def _tokenizer(source: str, revision: str | None) -> PreTrainedTokenizerBase | N
     try:
         tokenizer: PreTrainedTokenizerBase = transformers.AutoTokenizer.from_pretrained(source, revision=revision)
     except Exception as error:
-        raise ModelError(f"The tokenizer of {source} can't be loaded: {_line(error)}") from error
+        raise ModelError(f"The tokenizer of {source} can't be loaded: {one_line(error)}") from error
     return tokenizer
 
 
@@ -164,58 +163,3 @@ def _digest(model: PreTrainedModel) -> str:
         total.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
         total.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
     return total.hexdigest()
-
-
-def _converted(path: Path) -> Path:
-    """Folder in Hugging Face layout made from a GGUF file once, kept in the user's cache."""
-    with path.open("rb") as file:
-        key = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    folder = Path(platformdirs.user_cache_dir("circuitdb")) / "gguf" / f"{path.stem}-{key}"
-    if (folder / "complete").exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    with _quiet():
-        try:
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                path.parent, gguf_file=path.name, dtype=torch.float32
-            )
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-        except Exception as error:
-            raise ModelError(f"{path} can't be read as a GGUF model: {_line(error)}") from error
-        # The weights are plain floats by now; with this left on, save_pretrained refuses.
-        model.config.__dict__.pop("quantization_config", None)
-        if hasattr(model, "hf_quantizer"):
-            model.hf_quantizer = None
-        model.is_quantized = False
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-    (folder / "complete").touch()
-    return folder
-
-
-class _quiet:  # noqa: N801 - reads as a verb where it is used
-    """Keeps the libraries' own progress bars and notices off the terminal while loading."""
-
-    def __enter__(self) -> None:
-        self._level = transformers.logging.get_verbosity()
-        self._bars = transformers.logging.is_progress_bar_enabled()
-        self._root = logging.root.manager.disable
-        transformers.logging.set_verbosity_error()
-        transformers.logging.disable_progress_bar()
-        logging.disable(logging.WARNING)
-        self._warnings = warnings.catch_warnings()
-        self._warnings.__enter__()
-        warnings.simplefilter("ignore")
-
-    def __exit__(self, *_: object) -> None:
-        self._warnings.__exit__(None, None, None)
-        logging.disable(self._root)
-        transformers.logging.set_verbosity(self._level)
-        if self._bars:
-            transformers.logging.enable_progress_bar()
-
-
-def _line(error: Exception) -> str:
-    """The first sentence of a library's error, on one line."""
-    text = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
-    return text if len(text) <= 300 else text[:300] + "..."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from circuitdb.errors import TaskError
-from circuitdb.ingest import metrics
+from circuitdb.errors import TaskError, UsageError
+from circuitdb.ingest import metrics, path
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.pairs import Pairing, pair
 from circuitdb.ingest.prompts import prompt_set
@@ -19,7 +19,10 @@ SCORE_VERSION = 1
 
 @dataclass(frozen=True)
 class Options:
-    """How circuits are scored: method and metric, and how many examples they are scored on."""
+    """How circuits are scored: method and metric, and how many examples they are scored on.
+
+    Raises UsageError for options that can't be.
+    """
 
     method: str = "eap-ig"
     steps: int | None = 5
@@ -38,9 +41,12 @@ class Options:
             ("folds", self.folds, 1),
         ):
             if value < least:
-                raise TaskError(f"The number of {name} must be at least {least}, not {value}.")
+                raise UsageError(f"The number of {name} must be at least {least}, not {value}.")
         if self.folds > self.n_examples:
-            raise TaskError(f"{self.n_examples} examples can't be split into {self.folds} folds.")
+            raise UsageError(f"{self.n_examples} examples can't be split into {self.folds} folds.")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise UsageError(f"A batch needs at least one pair, not {self.batch_size}.")
+        path.points(self.method, self.steps, self.grid, metrics.find(self.metric))
 
 
 @dataclass(frozen=True)

@@ -79,18 +79,19 @@ def _check_sums(model: LoadedModel, anatomy: Anatomy, clean: Tensor, corrupted: 
     _require(model, "what heads and MLPs write adds up to the residual stream", sources.sum(0), change)
     by_edges = contract(anatomy, sources, targets, [(0, clean.shape[1])])[0].sum(1)
     by_node = torch.empty_like(by_edges)
-    by_node[0] = (sources[0] * direct[0].to(kind)).sum().double().cpu()
+    by_node[0] = (sources[0] * direct[0].to(kind)).sum().cpu().double()
     for index in range(anatomy.shape.n_layers):
         first = 1 + index * (n_heads + 1)
         difference = (written_corrupted.heads[index] - written.heads[index]).to(kind)
         product = (difference * direct[first].to(kind)).unflatten(-1, (n_heads, -1))
-        by_node[first : first + n_heads] = product.sum((0, 1, 3)).double().cpu()
-        by_node[first + n_heads] = (sources[first + n_heads] * direct[first + n_heads].reshape(sources.shape[1:]).to(kind)).sum().double().cpu()
+        by_node[first : first + n_heads] = product.sum((0, 1, 3)).cpu().double()
+        mlp = first + n_heads
+        by_node[mlp] = (sources[mlp] * direct[mlp].reshape(sources.shape[1:]).to(kind)).sum().cpu().double()
     _require(model, "the scores of a node's edges add up to the node's own", by_edges, by_node)
 
 
 def _watch_gradients(anatomy: Anatomy, held: Hooks, direct: dict[int, Tensor]) -> None:
-    """Keep the plain gradient at each source's output, by the source's index (a layer's first head for all its heads)."""
+    """Keep the plain gradient at each source's output, by its index; all heads of a layer under the first one's."""
 
     def keep(index: int) -> Callable[[Tensor], None]:
         def look(gradient: Tensor) -> None:

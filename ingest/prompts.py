@@ -1,7 +1,7 @@
 """Prompts from questions: the scored question alone, or after solved ones (shots) that are fixed for the subtask.
 
-Fixed shots make the prompts of a subtask begin alike, so that this beginning is computed once. A shot is never one of the
-scored questions.
+Fixed shots make the prompts of a subtask begin alike, so that this beginning is computed once. A shot is never one of
+the scored questions.
 """
 
 from __future__ import annotations

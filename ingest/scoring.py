@@ -6,8 +6,8 @@
    the corrupted run itself, that pass serves for both.
 4. One matrix product a layer makes scores of both (`contract`), kept apart by fold.
 
-Scores are changes of the mean metric: per-example metrics are summed and divided once by the number of examples, so batch
-size and order do not matter beyond rounding.
+Scores are changes of the mean metric: per-example metrics are summed and divided once by the number of examples, so
+batch size and order do not matter beyond rounding.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from circuitdb.errors import ModelError, UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest import metrics, path, prefix
-from circuitdb.ingest.anatomy import Anatomy, read_anatomy, ungrouped
+from circuitdb.ingest.anatomy import read_anatomy, ungrouped
 from circuitdb.ingest.capture import Hooks, Sources, TargetGradients, hooks, run
 from circuitdb.ingest.contract import contract, differences
 from circuitdb.ingest.memory import batch_size_for
@@ -65,14 +65,14 @@ class EdgeScores:
 
 def score_edges(
     model: LoadedModel,
-    clean: Int[Tensor, "batch pos"],
-    corrupted: Int[Tensor, "batch pos"],
+    clean: Tensor,
+    corrupted: Tensor,
     *,
     method: str = "eap-ig",
     steps: int = 5,
     grid: str = "right",
     metric: str = "kl",
-    labels: Int[Tensor, "batch 2"] | None = None,
+    labels: Tensor | None = None,
     folds: int = 2,
     batch_size: int | None = None,
     share_prefix: bool = True,
@@ -110,16 +110,19 @@ def score_edges(
 
 @dataclass(frozen=True)
 class Group:
-    """Pairs of one length: token ids [batch, pos], labels [batch, 2] or None, and the fold of each pair [batch]."""
+    """Pairs of one length: token ids [batch, pos], labels [batch, 2] or None, and the fold of each pair [batch].
 
-    clean: Int[Tensor, "batch pos"]
-    corrupted: Int[Tensor, "batch pos"]
-    labels: Int[Tensor, "batch 2"] | None
-    fold: Int[Tensor, " batch"]
+    Plain tensors, since `Scorer.score` checks them itself and says in a sentence what is wrong.
+    """
+
+    clean: Tensor
+    corrupted: Tensor
+    labels: Tensor | None
+    fold: Tensor
 
 
 class Scorer:
-    """A method with its options, bound to a checked model; scores groups of pairs of different lengths as one circuit."""
+    """A method with its options, bound to a checked model; scores pairs of different lengths as one circuit."""
 
     def __init__(
         self,
@@ -151,6 +154,8 @@ class Scorer:
         n_examples = sum(len(group.clean) for group in groups)
         if n_examples == 0:
             raise UsageError("There are no examples to score.")
+        if n_examples < self.n_folds:
+            raise UsageError(f"{n_examples} examples can't be split into {self.n_folds} folds.")
         shape = self.anatomy.shape
         sums = torch.zeros(self.n_folds, shape.n_sources, shape.n_targets, dtype=torch.float64)
         counts = torch.zeros(self.n_folds, dtype=torch.int64)
@@ -221,7 +226,7 @@ class _Batch:
         if not bool(torch.isfinite(logits).all()):
             raise ModelError("The model's logits are not finite on these prompts; try --dtype float32.")
         reference = logits if clean_logits is None else clean_logits
-        total = self.scorer.metric.value(logits, reference, self.group.labels).double().sum().cpu()
+        total = self.scorer.metric.value(logits, reference, self.group.labels).sum().cpu()
         self.totals[0 if clean_logits is None else 1] += total
         return sources, logits
 
@@ -262,7 +267,7 @@ def _check(model: LoadedModel, group: Group, metric: Metric, n_folds: int) -> No
             raise UsageError(
                 f"The {name} tokens are {tokens.dtype} of shape {tuple(tokens.shape)}; they must be int64 [batch, pos]."
             )
-        if tokens.numel() and not (0 <= int(tokens.min()) and int(tokens.max()) < model.n_vocab):
+        if tokens.numel() and not (int(tokens.min()) >= 0 and int(tokens.max()) < model.n_vocab):
             raise UsageError(f"The {name} tokens have ids outside the model's vocabulary of {model.n_vocab:,}.")
     if group.clean.shape != group.corrupted.shape:
         raise UsageError(
@@ -272,8 +277,10 @@ def _check(model: LoadedModel, group: Group, metric: Metric, n_folds: int) -> No
     if group.clean.shape[1] > model.n_context:
         raise UsageError(f"Prompts of {group.clean.shape[1]} tokens exceed the model's context of {model.n_context}.")
     if metric.needs_labels and group.labels is None:
-        raise UsageError(f"The metric {metric.name} needs labels: [batch, 2] ids of the answer and the corrupted answer.")
-    if group.labels is not None and not (0 <= int(group.labels.min()) and int(group.labels.max()) < model.n_vocab):
+        raise UsageError(
+            f"The metric {metric.name} needs labels: [batch, 2] ids of the answer and the corrupted answer."
+        )
+    if group.labels is not None and not (int(group.labels.min()) >= 0 and int(group.labels.max()) < model.n_vocab):
         raise UsageError(f"The labels have ids outside the model's vocabulary of {model.n_vocab:,}.")
     if group.fold.shape != (len(group.clean),) or (len(group.fold) and int(group.fold.max()) >= n_folds):
         raise UsageError(f"Every pair needs a fold from 0 to {n_folds - 1}.")

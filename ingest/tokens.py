@@ -1,8 +1,8 @@
 """Token ids of a prompt and of the answer that should follow it.
 
-Tokenizers disagree about the space before the answer: some make it a token of its own, some glue it to the answer. The
-prompt therefore ends where the tokens of prompt and answer together have a boundary, so that the last position is always
-the one that predicts the first token of the answer.
+Tokenizers disagree about the space before the answer: some make it a token of its own, some glue it to the answer.
+The prompt therefore ends where the tokens of prompt and answer together have a boundary, so that the last position is
+always the one that predicts the first token of the answer.
 """
 
 from __future__ import annotations

@@ -81,3 +81,82 @@ WITH pairs AS (
 SELECT CASE WHEN min(first) < max(first) AND min(second) < max(second) THEN corr(first, second) END AS similarity,
        count(*) AS n_edges
 FROM ranked;
+
+COMMENT ON COLUMN circuits.circuit_id IS 'Circuit.';
+COMMENT ON COLUMN circuits.model IS 'Name of the model.';
+COMMENT ON COLUMN circuits.revision IS 'Hub revision or training step of the model; NULL where none was named.';
+COMMENT ON COLUMN circuits.task IS 'Name of the task.';
+COMMENT ON COLUMN circuits.subtask IS 'Name of the subtask.';
+COMMENT ON COLUMN circuits.parameters IS 'What fixes the subtask, for example {"digits_a": 2, "digits_b": 3}.';
+COMMENT ON COLUMN circuits.method IS 'Attribution method, for example eap-ig.';
+COMMENT ON COLUMN circuits.steps IS 'Integration steps; NULL where the method has none.';
+COMMENT ON COLUMN circuits.grid IS 'Integration grid: right is k/m for k = 1..m, left is k = 0..m-1.';
+COMMENT ON COLUMN circuits.metric IS 'Metric that was attributed: kl (from clean to run, in nats) or logit-difference.';
+COMMENT ON COLUMN circuits.prompt_style IS 'zero-shot or few-shot.';
+COMMENT ON COLUMN circuits.shots IS 'Solved questions before the scored one.';
+COMMENT ON COLUMN circuits.seed IS 'Seed of the examples.';
+COMMENT ON COLUMN circuits.n_examples IS 'Pairs that were scored.';
+COMMENT ON COLUMN circuits.n_skipped IS 'Questions left out; the reason is in example.';
+COMMENT ON COLUMN circuits.n_folds IS 'Disjoint parts of the examples whose scores are kept apart in fold_score.';
+COMMENT ON COLUMN circuits.accuracy IS 'The model''s share of right answers on the circuit''s questions; NULL where it was not asked.';
+COMMENT ON COLUMN circuits.metric_clean IS 'Mean metric of the clean runs.';
+COMMENT ON COLUMN circuits.metric_corrupted IS 'Mean metric of the corrupted runs.';
+COMMENT ON COLUMN circuits.wall_time_s IS 'Seconds that scoring took.';
+COMMENT ON COLUMN circuits.n_edges IS 'Edges of the circuit.';
+COMMENT ON COLUMN circuits.n_nonfinite IS 'Scores that were not finite and are stored as NULL.';
+COMMENT ON COLUMN circuits.origin IS 'ingest, or the file format it was imported from.';
+COMMENT ON COLUMN circuits.started_at IS 'When scoring began.';
+COMMENT ON COLUMN circuits.dtype IS 'Type the model computed in.';
+COMMENT ON COLUMN circuits.device IS 'Device the model computed on.';
+COMMENT ON COLUMN circuits.score_digest IS 'SHA-256 of the scores: equal digests are equal circuits.';
+COMMENT ON COLUMN circuits.graph_id IS 'Graph shape.';
+COMMENT ON COLUMN circuits.model_id IS 'Model.';
+COMMENT ON COLUMN circuits.subtask_id IS 'Subtask.';
+
+COMMENT ON COLUMN subtask_parameters.subtask_id IS 'Subtask.';
+COMMENT ON COLUMN subtask_parameters.task IS 'Name of the task.';
+COMMENT ON COLUMN subtask_parameters.subtask IS 'Name of the subtask.';
+COMMENT ON COLUMN subtask_parameters.parameter IS 'Name of the parameter, for example digits_a.';
+COMMENT ON COLUMN subtask_parameters.value IS 'Its value as text.';
+COMMENT ON COLUMN subtask_parameters.number IS 'Its value as a number; NULL where it is none.';
+
+COMMENT ON COLUMN scores.circuit_id IS 'Circuit.';
+COMMENT ON COLUMN scores.model IS 'Name of the model.';
+COMMENT ON COLUMN scores.task IS 'Name of the task.';
+COMMENT ON COLUMN scores.subtask IS 'Name of the subtask.';
+COMMENT ON COLUMN scores.edge_id IS 'Number of the edge within its graph.';
+COMMENT ON COLUMN scores.edge IS 'source->target, for example a0.h1->m1 or input->a3.h2<q>.';
+COMMENT ON COLUMN scores.source IS 'Name of the source node.';
+COMMENT ON COLUMN scores.target IS 'Name of the target with its branch, for example a3.h2<q>.';
+COMMENT ON COLUMN scores.source_kind IS 'input, head or mlp.';
+COMMENT ON COLUMN scores.source_layer IS 'Layer of the source; NULL for input.';
+COMMENT ON COLUMN scores.source_head IS 'Head of the source; NULL where it is no head.';
+COMMENT ON COLUMN scores.target_kind IS 'head, mlp or logits.';
+COMMENT ON COLUMN scores.target_layer IS 'Layer of the target; NULL for logits.';
+COMMENT ON COLUMN scores.target_head IS 'Query head of the target; NULL where it is no head.';
+COMMENT ON COLUMN scores.qkv IS 'q, k or v: which input of the head; NULL where the target is no head.';
+COMMENT ON COLUMN scores.kv_group IS 'Shared key-value head that a k or v target reads from; NULL for other targets.';
+COMMENT ON COLUMN scores.score IS 'Change of the mean metric when the edge is ablated; NULL where it was not finite.';
+
+COMMENT ON COLUMN shared_scores.circuit_id IS 'Circuit.';
+COMMENT ON COLUMN shared_scores.source IS 'Name of the source node.';
+COMMENT ON COLUMN shared_scores.target IS 'Shared projection, for example a3.kv1<k>.';
+COMMENT ON COLUMN shared_scores.qkv IS 'k or v.';
+COMMENT ON COLUMN shared_scores.target_layer IS 'Layer of the target.';
+COMMENT ON COLUMN shared_scores.kv_group IS 'Key-value head of the layer.';
+COMMENT ON COLUMN shared_scores.score IS 'Sum of the scores over the query heads that share it.';
+
+COMMENT ON COLUMN node_scores.circuit_id IS 'Circuit.';
+COMMENT ON COLUMN node_scores.node IS 'Name of the node.';
+COMMENT ON COLUMN node_scores.kind IS 'input, head or mlp.';
+COMMENT ON COLUMN node_scores.layer IS 'Layer; NULL for input.';
+COMMENT ON COLUMN node_scores.head IS 'Query head; NULL where the node is no head.';
+COMMENT ON COLUMN node_scores.score IS 'Sum of the scores of the edges that leave it.';
+
+COMMENT ON COLUMN edge_ranks.circuit_id IS 'Circuit.';
+COMMENT ON COLUMN edge_ranks.edge_id IS 'Edge of the circuit''s graph.';
+COMMENT ON COLUMN edge_ranks.score IS 'Score of the edge.';
+COMMENT ON COLUMN edge_ranks.rank IS 'Its place among the circuit''s scores from the lowest, 1; equal scores share the mean of their places.';
+
+COMMENT ON MACRO TABLE top_edges IS 'The n edges of a circuit with the largest absolute scores, strongest first.';
+COMMENT ON MACRO TABLE similarity IS 'Spearman''s rho of the scores of circuits a and b; NULL where one is constant or their graphs differ. n_edges counts the edges that both have a score for.';

@@ -1,4 +1,4 @@
-"""Two-number addition, partitioned by the operands' digit counts as in Sun (2025): subtask `2+3` adds two to three digits."""
+"""Two-number addition by the operands' digit counts, as in Sun (2025): subtask `2+3` adds two digits to three."""
 
 from __future__ import annotations
 

@@ -1,0 +1,96 @@
+"""`circuitdb ingest`: score every edge of a model on every subtask of a task, and store all of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from circuitdb.cli import diagnostics, output
+from circuitdb.cli.options import DEFAULT_DATABASE, DatabaseFile, Patience, form_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from circuitdb.ingest.run import Outcome
+    from circuitdb.queries.result import Result
+
+
+def ingest(
+    model: Annotated[str, typer.Option(metavar="NAME", help="Hub name, local folder or .gguf file.")],
+    db: DatabaseFile = DEFAULT_DATABASE,
+    task: Annotated[str, typer.Option(metavar="NAME", help="Task: addition.")] = "addition",
+    digits: Annotated[str, typer.Option(metavar="LIST", help="Digit counts of both operands: 1-3 or 1,2,4.")] = "1-3",
+    shots: Annotated[int, typer.Option(metavar="N", help="Solved questions before the scored one.")] = 3,
+    examples: Annotated[int, typer.Option(metavar="N", help="Questions of each subtask.")] = 16,
+    method: Annotated[str, typer.Option(metavar="NAME", help="eap-ig, or eap.")] = "eap-ig",
+    steps: Annotated[int, typer.Option(metavar="N", help="Integration steps of eap-ig.")] = 5,
+    grid: Annotated[str, typer.Option(metavar="NAME", help="right (k/m for k = 1..m) or left (k = 0..m-1).")] = "right",
+    metric: Annotated[str, typer.Option(metavar="NAME", help="kl, or logit-difference.")] = "kl",
+    folds: Annotated[int, typer.Option(metavar="N", help="Parts of the examples kept apart for reliability.")] = 2,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the questions.")] = 0,
+    model_name: Annotated[str | None, typer.Option(metavar="NAME", help="What the database calls the model.")] = None,
+    revision: Annotated[str | None, typer.Option(metavar="NAME", help="Hub branch, tag or commit.")] = None,
+    dtype: Annotated[str, typer.Option(metavar="TYPE", help="float32, bfloat16, float16 or float64.")] = "float32",
+    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda, mps; by default the best.")] = None,
+    batch_size: Annotated[int | None, typer.Option(metavar="N", help="Pairs in a pass; by default what fits.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Score again what is stored, and replace it.")] = False,
+    timeout: Patience = 60.0,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+) -> None:
+    """Score every edge of a model on every subtask of a task, and store all of it.
+
+    Circuits that are stored already are kept: run it again after a stop, and it goes on where it was.
+
+    Example: circuitdb ingest --model gpt2 --task addition --digits 1-3
+    """
+    import logging
+
+    # TransformerLens looks for optional parts of itself while it is imported, and says so.
+    logging.disable(logging.WARNING)
+    from circuitdb.cli.progress import IngestProgress
+    from circuitdb.ingest import load_model
+    from circuitdb.ingest.plan import Options
+    from circuitdb.ingest.run import ingest as run
+    from circuitdb.ingest.tasks import registry
+    from circuitdb.store import Store
+
+    chosen = registry.find(task, registry.parse_digits(digits))
+    options = Options(method, steps, grid, metric, shots, examples, folds, seed, batch_size)
+    store = Store(db, timeout=timeout)
+    store.create()
+    with IngestProgress() as watcher:
+        watcher.loading(model)
+        loaded = load_model(model, name=model_name, revision=revision, dtype=dtype, device=device)
+        try:
+            outcomes = run(store, loaded, chosen, options, replace=replace, watcher=watcher)
+        except KeyboardInterrupt:
+            diagnostics.warning(f"Stopped. What is scored is stored in {db}; the same command goes on from there.")
+            raise
+    output.answer(_table(outcomes, loaded.record.name, chosen.name, db), form_of(json=json, csv=False))
+    if any(outcome.status == "failed" for outcome in outcomes):
+        raise typer.Exit(diagnostics.FAILED)
+
+
+def _table(outcomes: Sequence[Outcome], model: str, task: str, db: str) -> Result:
+    import pyarrow as pa
+
+    from circuitdb.queries.result import Result
+
+    columns = {
+        "subtask": pa.string(),
+        "status": pa.string(),
+        "circuit_id": pa.int32(),
+        "n_examples": pa.int32(),
+        "n_skipped": pa.int32(),
+        "accuracy": pa.float64(),
+        "wall_time_s": pa.float64(),
+        "reason": pa.string(),
+    }
+    rows = {name: pa.array([getattr(o, name) for o in outcomes], kind) for name, kind in columns.items()}
+    notes = [
+        f"{outcome.n_nonfinite:,} scores of {outcome.subtask} are not finite: stored as NULL, they count nowhere."
+        for outcome in outcomes
+        if outcome.n_nonfinite
+    ]
+    return Result(pa.table(rows), f"{task} circuits of {model} in {db}", tuple(notes))

@@ -1,0 +1,90 @@
+"""How an ingest is going, on standard error: a bar with the time left on a terminal, a line per circuit elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from circuitdb.cli import diagnostics
+
+if TYPE_CHECKING:
+    from circuitdb.ingest.run import Outcome
+
+
+class IngestProgress:
+    """Told by an ingest what it does; a context manager that takes the bar off on leaving."""
+
+    def __init__(self) -> None:
+        self._interactive = diagnostics.terminal(sys.stderr)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("circuits"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True, no_color=not diagnostics.colour(sys.stderr)),
+            disable=not self._interactive,
+        )
+        self._row = self._bar.add_task("loading", total=None)
+        self._done, self._missing = 0, 0
+
+    def __enter__(self) -> IngestProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def loading(self, model: str) -> None:
+        """The model is being loaded."""
+        self._tell(f"loading {model}")
+
+    def planned(self, n_circuits: int, n_missing: int) -> None:
+        """All subtasks are planned; `n_missing` circuits are to be scored."""
+        self._missing = n_missing
+        if n_missing == 0:
+            self._line(f"Nothing to do: all {n_circuits} circuits are stored already.")
+        else:
+            kept = f", {n_circuits - n_missing} are stored already" if n_missing < n_circuits else ""
+            self._line(f"{n_missing} circuits to score{kept}.")
+        # With the model loaded the clock starts anew, so that the time left is that of scoring alone.
+        self._bar.reset(self._row, total=n_missing, description="scoring")
+
+    def started(self, subtask: str) -> None:
+        """A circuit is being scored."""
+        self._bar.update(self._row, description=f"scoring {subtask}")
+
+    def progress(self, share: float) -> None:
+        """Share of the current circuit that is done, 0..1."""
+        self._bar.update(self._row, completed=self._done + 0.9 * share)
+
+    def finished(self, outcome: Outcome) -> None:
+        """A subtask is done with."""
+        if outcome.status == "kept":
+            return
+        if outcome.status == "failed":
+            self._line(f"{outcome.subtask}: {outcome.reason}")
+            return
+        self._done += 1
+        self._bar.update(self._row, completed=self._done)
+        if not self._interactive:
+            self._tell(f"{self._done} of {self._missing}: {outcome.subtask}, {outcome.wall_time_s:.1f} s")
+
+    def _tell(self, text: str) -> None:
+        """What is going on now: in the bar, or as a line where there is none."""
+        self._bar.update(self._row, description=text)
+        if not self._interactive:
+            self._line(text)
+
+    def _line(self, text: str) -> None:
+        if self._interactive:
+            self._bar.console.print(text, markup=False, highlight=False)
+        else:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()

@@ -1,0 +1,55 @@
+"""Tiny real models with random weights and tokenizers that read sums, saved as Hugging Face folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+_NUMBERS = range(200)
+
+
+def digit_tokenizer() -> PreTrainedTokenizerFast:
+    """Every character is a token, as for models that split numbers into digits."""
+    vocabulary = {character: i for i, character in enumerate(["<end>", *"0123456789+= \n"])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="<end>"))
+    core.pre_tokenizer = pre_tokenizers.Split(Regex("[\\s\\S]"), "isolated")
+    core.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
+
+
+def word_tokenizer() -> PreTrainedTokenizerFast:
+    """Numbers are tokens with the space before them, so a prompt must end before that space; a BOS stands in front."""
+    words = ["<end>", "<bos>", "\n", " +", " =", *(f"{n}" for n in _NUMBERS), *(f" {n}" for n in _NUMBERS)]
+    core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<end>"))
+    core.pre_tokenizer = pre_tokenizers.Split(Regex(" ?\\d+| ?[+=]|\\n"), "isolated")
+    core.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>", bos_token="<bos>")
+
+
+def llama_folder(
+    folder: Path, tokenizer: PreTrainedTokenizerFast | None, *, seed: int = 0, n_context: int = 128
+) -> Path:
+    """A Llama of 2 layers, 4 query and 2 key-value heads; returns its folder."""
+    n_vocab = 16 if tokenizer is None else len(tokenizer)
+    config = LlamaConfig(
+        vocab_size=n_vocab,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=n_context,
+        tie_word_embeddings=False,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(config)
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.3) if parameter.ndim > 1 else None
+    model.save_pretrained(folder)
+    if tokenizer is not None:
+        tokenizer.save_pretrained(folder)
+    return folder
