@@ -1,0 +1,140 @@
+"""Opening the file: what is said when that can't be, and how the lock is waited for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+from stores import addition_store, circuit
+
+from circuitdb import migrations
+from circuitdb.connection import reading, writing
+from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError
+from circuitdb.store import Store
+
+HOLDER = """
+import duckdb, sys, time
+connection = duckdb.connect(sys.argv[1])
+print("held", flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def hold(path: Path, seconds: float) -> subprocess.Popen[str]:
+    """Another process that keeps the file open for writing."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path), str(seconds)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(MissingDatabase, match="There is no database .*none.duckdb; make one with `circuitdb ingest`"):
+        reading(tmp_path / "none.duckdb").__enter__()
+
+
+def test_file_of_another_kind(tmp_path: Path) -> None:
+    path = tmp_path / "text.duckdb"
+    path.write_text("not a database, but long enough to be looked at as one\n" * 100)
+    with pytest.raises(SchemaMismatch, match="is no DuckDB file"):
+        reading(path).__enter__()
+    with pytest.raises(SchemaMismatch, match="is no DuckDB file"):
+        writing(path).__enter__()
+
+
+def test_somebody_elses_duckdb_file(tmp_path: Path) -> None:
+    path = tmp_path / "other.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t (i INTEGER)")
+    for opener in (reading, writing):
+        with pytest.raises(SchemaMismatch, match="no circuitdb database"):
+            opener(path).__enter__()
+    with duckdb.connect(str(path)) as connection:
+        assert connection.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("t",)]
+
+
+def test_newer_and_older_schema(tmp_path: Path) -> None:
+    path = addition_store(tmp_path / "circuits.duckdb", digits=1)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("INSERT INTO schema_version (version, name) VALUES (99, 'future')")
+    for opener in (reading, writing):
+        with pytest.raises(SchemaMismatch, match="has schema 99, written by a newer circuitdb; .* upgrade circuitdb"):
+            opener(path).__enter__()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DELETE FROM schema_version WHERE version > 1")
+    with pytest.raises(SchemaMismatch, match="has the older schema 1"):
+        reading(path).__enter__()
+
+
+def test_empty_database_is_migrated_by_a_writer_alone(tmp_path: Path) -> None:
+    path = tmp_path / "circuits.duckdb"
+    duckdb.connect(str(path)).close()
+    with pytest.raises(SchemaMismatch, match="is an empty database; fill it with"):
+        reading(path).__enter__()
+    Store(path).create()
+    with reading(path) as connection:
+        assert migrations.version_of(connection, str(path)) == migrations.latest() == 2
+
+
+def test_locked_by_another_process_names_it(tmp_path: Path) -> None:
+    path = addition_store(tmp_path / "circuits.duckdb", digits=1)
+    holder = hold(path, 30)
+    try:
+        for opener in (reading, writing):
+            start = time.monotonic()
+            with pytest.raises(LockedDatabase, match=rf"held by process {holder.pid} .*was not free within 0.3 s"):
+                opener(path, timeout=0.3).__enter__()
+            assert 0.3 <= time.monotonic() - start < 5
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_waits_until_the_lock_is_free(tmp_path: Path) -> None:
+    path = addition_store(tmp_path / "circuits.duckdb", digits=1)
+    holder = hold(path, 0.5)
+    with reading(path, timeout=20) as connection:
+        assert connection.execute("SELECT count(*) FROM circuit").fetchall() == [(1,)]
+    holder.communicate()
+
+
+def test_reader_and_writer_of_one_process_take_turns(tmp_path: Path) -> None:
+    path = addition_store(tmp_path / "circuits.duckdb", digits=1)
+    written: list[int] = []
+    with reading(path) as connection:
+        n_edges = int(connection.execute("SELECT n_edges FROM circuit").fetchall()[0][0])
+        thread = threading.Thread(
+            target=lambda: written.append(Store(path).write(circuit(salt="new"), [0.0] * n_edges))
+        )
+        thread.start()
+        time.sleep(0.2)
+        assert connection.execute("SELECT count(*) FROM circuit").fetchall() == [(1,)]
+    thread.join(10)
+    assert written == [2]
+
+
+def test_reader_can_touch_nothing_else(tmp_path: Path, shared_store: Path) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    with reading(shared_store) as connection:
+        for statement in (
+            f"SELECT * FROM read_csv('{secret}')",
+            f"COPY circuit TO '{tmp_path / 'out.csv'}'",
+            "SET enable_external_access = true",
+            "DELETE FROM circuit",
+        ):
+            with pytest.raises(duckdb.Error):
+                connection.execute(statement)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_folder_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a folder; name a file"):
+        writing(tmp_path).__enter__()
