@@ -79,7 +79,7 @@ def load_model(
         source, title = str(path), path.resolve().name
     else:
         source, title = str(name_or_path), str(name_or_path)
-    target = torch.device(device or _default_device())
+    target = _device(device)
     with quiet():
         model = _read(source, revision, DTYPES[dtype])
         tokenizer = _tokenizer(source, revision)
@@ -103,10 +103,16 @@ def load_model(
     )
 
 
-def _default_device() -> str:
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+def _device(name: str | None) -> torch.device:
+    """The named device, or the best there is. Raises ModelError for one that can't be used."""
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ModelError(f"{name!r} is no device that torch can use here: {one_line(error)}") from error
+    return device
 
 
 def _read(source: str, revision: str | None, dtype: torch.dtype) -> PreTrainedModel:

@@ -56,8 +56,10 @@ def starts_with_bos(model: LoadedModel, ids: tuple[int, ...]) -> bool:
 
 
 def _encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
-    ids = tokenizer(text, add_special_tokens=True)["input_ids"]
-    # A tokenizer that closes every text with its end token would end the prompt before the answer.
-    if len(ids) > 1 and ids[-1] == tokenizer.eos_token_id:
-        ids = ids[:-1]
-    return tuple(ids)
+    """The text's ids with the special tokens before it, but none after it: there the answer is to follow."""
+    whole = tuple(tokenizer(text, add_special_tokens=True)["input_ids"])
+    bare = tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+    for start in range(len(whole) - len(bare) + 1):
+        if whole[start : start + len(bare)] == bare:
+            return whole[: start + len(bare)]
+    return whole

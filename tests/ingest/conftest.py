@@ -26,7 +26,9 @@ def gqa(golden: Path) -> LoadedModel:
 @pytest.fixture(scope="session")
 def digits_model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     """A tiny Llama whose tokenizer splits numbers into digits."""
-    return load_model(tiny_models.llama_folder(tmp_path_factory.mktemp("digits") / "tiny", tiny_models.digit_tokenizer()))
+    return load_model(
+        tiny_models.llama_folder(tmp_path_factory.mktemp("digits") / "tiny", tiny_models.digit_tokenizer())
+    )
 
 
 @pytest.fixture(scope="session")

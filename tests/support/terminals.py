@@ -10,13 +10,32 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
+
+Cli: TypeAlias = "Callable[..., Run]"  # as the fixture `cli`: its arguments are those of circuitdb
 
 MAIN = "import sys; from circuitdb.cli.main import main; sys.exit(main())"
 _SETTINGS = ("CIRCUITDB", "CIRCUITDB_DEBUG", "COLUMNS", "NO_COLOR", "FORCE_COLOR")
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def table(self) -> list[dict[str, str]]:
+        """The only table of the output."""
+        (only,) = tables(self.out)
+        return only
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -20,6 +20,15 @@ def digit_tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
 
 
+def teens_tokenizer() -> PreTrainedTokenizerFast:
+    """Like `digit_tokenizer`, but 10 to 19 are one token each, so that prompts of a subtask differ in length."""
+    vocabulary = [*"0123456789+= \n", *(str(n) for n in range(10, 20))]
+    core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(["<end>", *vocabulary])}, unk_token="<end>"))
+    core.pre_tokenizer = pre_tokenizers.Split(Regex("1\\d|[\\s\\S]"), "isolated")
+    core.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
+
+
 def word_tokenizer() -> PreTrainedTokenizerFast:
     """Numbers are tokens with the space before them, so a prompt must end before that space; a BOS stands in front."""
     words = ["<end>", "<bos>", "\n", " +", " =", *(f"{n}" for n in _NUMBERS), *(f" {n}" for n in _NUMBERS)]

@@ -1,0 +1,130 @@
+"""Loading models, and refusing those whose edges can't be scored right."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import GPT2LMHeadModel
+
+from circuitdb.errors import ModelError
+from circuitdb.graph import GraphShape
+from circuitdb.ingest import LoadedModel, load_model, preflight, score_edges
+from circuitdb.ingest.anatomy import read_anatomy
+
+PROMPTS = torch.arange(24).reshape(2, 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture", "shape", "n_kv_heads"),
+    [
+        ("B_gpt2", "GPT2LMHeadModel", GraphShape(2, 4), 4),
+        ("C_llama_gqa", "LlamaForCausalLM", GraphShape(3, 4), 2),
+        ("D_neox", "GPTNeoXForCausalLM", GraphShape(2, 4, parallel=True), 4),
+    ],
+)
+def test_shape_and_name_of_a_folder_without_tokenizer(
+    golden: Path, name: str, architecture: str, shape: GraphShape, n_kv_heads: int
+) -> None:
+    model = load_model(golden / name)
+    assert model.tokenizer is None
+    assert (model.record.name, model.record.architecture, model.record.shape, model.record.n_kv_heads) == (
+        name, architecture, shape, n_kv_heads,
+    )  # fmt: skip
+    assert (model.n_vocab, model.n_context, model.record.d_model) == (64, 64, 32)
+
+
+def test_bridge_gives_hugging_faces_logits(golden: Path) -> None:
+    plain = GPT2LMHeadModel.from_pretrained(golden / "B_gpt2", attn_implementation="eager")
+    with torch.no_grad():
+        torch.testing.assert_close(
+            load_model(golden / "B_gpt2").bridge(PROMPTS), plain(PROMPTS).logits, rtol=0, atol=1e-5
+        )
+
+
+def test_weights_digest_follows_the_weights(golden: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    first = load_model(golden / "B_gpt2").record.weights_digest
+    assert load_model(golden / "B_gpt2").record.weights_digest == first
+    folder = Path(shutil.copytree(golden / "B_gpt2", tmp_path / "changed"))
+    weights = load_file(folder / "model.safetensors")
+    next(iter(weights.values())).view(-1)[0] += 1e-3
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert load_model(folder).record.weights_digest != first
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("missing.gguf", "There is no file .*missing.gguf"),
+        ("nobody/no-such-model", "nobody/no-such-model can't be loaded as a causal language model"),
+    ],
+)
+def test_models_that_are_not_there(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ModelError, match=message):
+        load_model(name)
+
+
+def test_broken_files(golden: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(golden / "B_gpt2", tmp_path / "cut"))
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(ModelError, match="can't be loaded as a causal language model"):
+        load_model(folder)
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF but not really")
+    with pytest.raises(ModelError, match=r"broken.gguf can't be read as a GGUF model"):
+        load_model(broken)
+
+
+def test_unknown_dtype_and_device(golden: Path) -> None:
+    with pytest.raises(ModelError, match="'int8' is no type to compute in; choose one of float32"):
+        load_model(golden / "B_gpt2", dtype="int8")
+    with pytest.raises(ModelError, match="'abacus' is no device"):
+        load_model(golden / "B_gpt2", device="abacus")
+
+
+def test_post_norms_are_refused_before_any_work(golden: Path) -> None:
+    model = load_model(golden / "E_gemma2")
+    with pytest.raises(ModelError, match="Gemma2ForCausalLM, layer 0, has a norm between its heads and the residual"):
+        score_edges(model, PROMPTS, PROMPTS.flip(0))
+
+
+class TestPreflight:
+    """The trial on the user's model finds what the structure does not show."""
+
+    @pytest.fixture
+    def model(self, golden: Path) -> Iterator[LoadedModel]:
+        """A model that no other test uses."""
+        yield load_model(golden / "C_llama_gqa")
+
+    def test_sound_model_is_checked_once(self, model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+        preflight.preflight(model, read_anatomy(model))
+        assert model.checked == {"preflight"}
+        monkeypatch.setattr(preflight, "run", None)
+        preflight.preflight(model, read_anatomy(model))
+
+    def test_a_writer_that_is_not_in_the_graph(self, model: LoadedModel) -> None:
+        block = model.bridge.blocks[1]
+        handle = block.hook_out.register_forward_hook(lambda _m, _a, stream: stream * 1.01)
+        with pytest.raises(ModelError, match="does not hold that what heads and MLPs write adds up"):
+            preflight.preflight(model, read_anatomy(model))
+        handle.remove()
+
+    def test_a_reader_that_is_not_where_it_is_looked_for(self, model: LoadedModel) -> None:
+        """A second path from the stream to the queries, which bypasses the norm whose gradient is taken."""
+        attention = model.bridge.blocks[1].attn
+        handle = attention.q.register_forward_hook(lambda _m, args, output: output + 0.1 * args[0])
+        with pytest.raises(ModelError, match="does not hold that the scores of a node's edges add up"):
+            preflight.preflight(model, read_anatomy(model))
+        handle.remove()
+
+    def test_nan_weights(self, model: LoadedModel) -> None:
+        next(iter(model.bridge.parameters())).data.fill_(float("nan"))
+        with pytest.raises(ModelError, match="logits are not finite"):
+            preflight.preflight(model, read_anatomy(model))

@@ -1,0 +1,1 @@
+"""The terminal UI: screens that show what the query layer answers."""
