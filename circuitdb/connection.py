@@ -26,6 +26,7 @@ _MEMORY = "60%"
 _READER: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": _MEMORY,
     "enable_external_access": "false",
+    "python_enable_replacements": "false",  # a Python variable is no table
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "lock_configuration": "true",

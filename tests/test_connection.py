@@ -10,12 +10,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from stores import addition_store, circuit
 
 from circuitdb import migrations
 from circuitdb.connection import reading, writing
 from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError
 from circuitdb.store import Store
+from stores import addition_store, circuit
 
 HOLDER = """
 import duckdb, sys, time
@@ -36,7 +36,7 @@ def hold(path: Path, seconds: float) -> subprocess.Popen[str]:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(MissingDatabase, match="There is no database .*none.duckdb; make one with `circuitdb ingest`"):
+    with pytest.raises(MissingDatabase, match=r"There is no database .*none\.duckdb; make one with `circuitdb ingest`"):
         reading(tmp_path / "none.duckdb").__enter__()
 
 
@@ -65,7 +65,7 @@ def test_newer_and_older_schema(tmp_path: Path) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute("INSERT INTO schema_version (version, name) VALUES (99, 'future')")
     for opener in (reading, writing):
-        with pytest.raises(SchemaMismatch, match="has schema 99, written by a newer circuitdb; .* upgrade circuitdb"):
+        with pytest.raises(SchemaMismatch, match=r"has schema 99, written by a newer circuitdb; .* upgrade circuitdb"):
             opener(path).__enter__()
     with duckdb.connect(str(path)) as connection:
         connection.execute("DELETE FROM schema_version WHERE version > 1")

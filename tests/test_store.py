@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.stats import rankdata
-from stores import SHAPE, addition_scores, addition_store, circuit, model
 
 from circuitdb.connection import reading
 from circuitdb.errors import ScoreError, StoreError
 from circuitdb.graph import GraphShape
 from circuitdb.records import Accuracy, Example
 from circuitdb.store import Store
+from stores import SHAPE, addition_scores, addition_store, circuit, model
 
 Scores = npt.NDArray[np.float32]
 RNG = np.random.default_rng(5)
@@ -63,7 +63,8 @@ def test_provenance_examples_and_accuracy_are_stored(store: Store) -> None:
     path = Path(store.path)
     assert rows(
         path,
-        "SELECT model, task, subtask, parameters->>'digits_b', method, steps, grid, metric, shots, accuracy FROM circuits",
+        "SELECT model, task, subtask, parameters->>'digits_b', method, steps, grid, metric, shots, accuracy "
+        "FROM circuits",
     ) == [("tiny", "addition", "1+1", "1", "eap-ig", 5, "right", "kl", 3, 0.5)]
     assert rows(path, "SELECT clean, corrupted, used, reason, correct FROM example ORDER BY position") == [
         ("1 + 1 = ", "2 + 3 = ", True, None, True),

@@ -38,9 +38,10 @@ def ingest(
     timeout: Patience = 60.0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
-    """Score every edge of a model on every subtask of a task, and store all of it.
+    """Score every edge of a model on a task, and store the scores.
 
-    Circuits that are stored already are kept: run it again after a stop, and it goes on where it was.
+    Each subtask of the task gives a circuit. Circuits that are stored already are kept: run it again after a stop, and
+    it goes on where it was.
 
     Example: circuitdb ingest --model gpt2 --task addition --digits 1-3
     """

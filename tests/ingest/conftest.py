@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import tiny_models
 import torch
 
+import tiny_models
 from circuitdb.ingest import LoadedModel, load_model
 
 

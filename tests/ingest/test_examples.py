@@ -186,8 +186,9 @@ class TestPlan:
 
 
 def test_double_bos_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
-    import tiny_models
     from tokenizers import processors
+
+    import tiny_models
 
     tokenizer = tiny_models.word_tokenizer()
     bos = tokenizer.bos_token_id

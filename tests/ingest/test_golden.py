@@ -10,8 +10,8 @@ import torch
 
 from circuitdb.ingest import load_model, score_edges
 
-# Largest difference allowed, as a share of the largest score. The rotary models differ a little more in float64, because
-# Hugging Face computes rotary angles and RMS norms in float32 even then.
+# Largest difference allowed, as a share of the largest score. The Llama differs a little more in float64, because
+# Hugging Face computes RMS norms in float32 even then.
 TOLERANCE = {("B_gpt2", "float64"): 1e-6, ("C_llama_gqa", "float64"): 2e-5, ("D_neox", "float64"): 1e-6}
 CASES = [
     ("kl", "eap-ig", "EAP_IG_inputs"),

@@ -16,7 +16,7 @@ KL, DIFFERENCE = metrics.METRICS["kl"], metrics.METRICS["logit-difference"]
 
 def test_kl_of_a_hand_computed_case() -> None:
     clean, run = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.9, 0.1]]).log()
-    # 0.5 ln(0.5/0.9) + 0.5 ln(0.5/0.1) = 0.5108256; passing probabilities for log-probabilities would give another value
+    # 0.5 ln(0.5/0.9) + 0.5 ln(0.5/0.1) = 0.5108256; probabilities in the place of logarithms would give another value
     assert metrics.kl(run, clean).tolist() == pytest.approx([0.5 * math.log(0.25 / 0.09)], rel=1e-6)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -99,9 +98,9 @@ class TestPreflight:
     """The trial on the user's model finds what the structure does not show."""
 
     @pytest.fixture
-    def model(self, golden: Path) -> Iterator[LoadedModel]:
+    def model(self, golden: Path) -> LoadedModel:
         """A model that no other test uses."""
-        yield load_model(golden / "C_llama_gqa")
+        return load_model(golden / "C_llama_gqa")
 
     def test_sound_model_is_checked_once(self, model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
         preflight.preflight(model, read_anatomy(model))

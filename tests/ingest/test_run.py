@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
-import tiny_models
+import numpy.typing as npt
 import torch
 
+import tiny_models
 from circuitdb.connection import reading
 from circuitdb.ingest import LoadedModel, load_model, score_edges
 from circuitdb.ingest.accuracy import predictions
@@ -32,6 +32,11 @@ def ask(path: Path, sql: str) -> list[tuple[object, ...]]:
         return connection.execute(sql).fetchall()
 
 
+def floats(path: Path, sql: str) -> npt.NDArray[np.float32]:
+    """The first column of a query."""
+    return np.array([row[0] for row in ask(path, sql)], np.float32)
+
+
 def test_stored_scores_are_those_of_the_plain_function(digits_model: LoadedModel, tmp_path: Path) -> None:
     store = Store(tmp_path / "circuits.duckdb")
     outcomes = ingest(store, digits_model, TASK, SMALL)
@@ -43,14 +48,11 @@ def test_stored_scores_are_those_of_the_plain_function(digits_model: LoadedModel
         torch.tensor([getattr(p, side).ids for p in job.pairing.pairs]) for side in ("clean", "corrupted")
     )
     wanted = score_edges(digits_model, clean, corrupted, steps=2)
-    found = ask(tmp_path / "circuits.duckdb", "SELECT score FROM edge_score WHERE circuit_id = 2 ORDER BY edge_id")
-    np.testing.assert_allclose([row[0] for row in found], wanted.scores, rtol=0, atol=1e-6 * wanted.scores.max())
-    folds = ask(
-        tmp_path / "circuits.duckdb", "SELECT score FROM fold_score WHERE circuit_id = 2 ORDER BY fold, edge_id"
-    )
-    np.testing.assert_allclose(
-        [row[0] for row in folds], wanted.folds.reshape(-1), rtol=0, atol=1e-6 * wanted.scores.max()
-    )
+    path, allowed = Path(store.path), 1e-6 * float(np.abs(wanted.scores).max())
+    found = floats(path, "SELECT score FROM edge_score WHERE circuit_id = 2 ORDER BY edge_id")
+    np.testing.assert_allclose(found, wanted.scores, rtol=0, atol=allowed)
+    folds = floats(path, "SELECT score FROM fold_score WHERE circuit_id = 2 ORDER BY fold, edge_id")
+    np.testing.assert_allclose(folds, wanted.folds.reshape(-1), rtol=0, atol=allowed)
 
 
 def test_provenance(digits_model: LoadedModel, tmp_path: Path) -> None:
@@ -61,7 +63,8 @@ def test_provenance(digits_model: LoadedModel, tmp_path: Path) -> None:
         "SELECT method, steps, grid, metric, positions, ablation, prompt_style, shots, seed, n_examples, n_skipped, "
         "n_folds, metric_clean, bos, padding, dtype, batch_size, n_edges FROM circuit",
     ) == [
-        ("eap-ig", 2, "right", "kl", "last", "patching", "few-shot", 2, 0, 6, 0, 2, 0.0, False, "none", "float32", 6, 110)
+        ("eap-ig", 2, "right", "kl", "last", "patching", "few-shot", 2, 0, 6, 0,
+         2, 0.0, False, "none", "float32", 6, 110)
     ]  # fmt: skip
     software = ask(path, "SELECT software->>'torch', software->>'transformers' FROM circuit")[0]
     assert software == (torch.__version__, __import__("transformers").__version__)
@@ -110,9 +113,9 @@ def test_mixed_token_lengths_are_scored_without_padding(tmp_path: Path) -> None:
         chosen = [p for p in pairs if len(p.clean.ids) == length]
         clean, corrupted = (torch.tensor([getattr(p, side).ids for p in chosen]) for side in ("clean", "corrupted"))
         by_length.append(n * score_edges(model, clean, corrupted, steps=2, folds=1).scores)
-    wanted = sum(by_length) / 39
-    found = ask(path, "SELECT score FROM edge_score ORDER BY edge_id")
-    np.testing.assert_allclose([row[0] for row in found], wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+    wanted = (by_length[0] + by_length[1]) / 39
+    found = floats(path, "SELECT score FROM edge_score ORDER BY edge_id")
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * float(np.abs(wanted).max()))
 
 
 def test_a_subtask_that_fails_is_reported_and_the_others_go_on(digits_model: LoadedModel, tmp_path: Path) -> None:
@@ -142,7 +145,7 @@ def test_predictions_are_those_of_plain_greedy_decoding(digits_model: LoadedMode
         for _ in range(n_tokens):
             with torch.no_grad():
                 ids = torch.cat([ids, digits_model.bridge(ids)[:, -1:].argmax(-1)], dim=1)
-        whole = digits_model.tokenizer.decode(ids[0, len(question.ids) :].tolist(), skip_special_tokens=True)
+        whole = str(digits_model.tokenizer.decode(ids[0, len(question.ids) :].tolist(), skip_special_tokens=True))
         assert text == whole.strip().split("\n")[0].strip()
 
 
@@ -157,7 +160,8 @@ from circuitdb.store import Store
 class Told(Silent):
     def finished(self, outcome):
         print(outcome.subtask, outcome.status, flush=True)
-ingest(Store(sys.argv[1]), load_model(sys.argv[2]), Addition((1, 2)), Options(n_examples=6, shots=2, steps=2), watcher=Told())
+options = Options(n_examples=6, shots=2, steps=2)
+ingest(Store(sys.argv[1]), load_model(sys.argv[2]), Addition((1, 2)), options, watcher=Told())
 """
 
 

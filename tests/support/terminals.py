@@ -74,7 +74,7 @@ def run_in_terminal(
     process = subprocess.Popen(
         [sys.executable, "-c", MAIN, *arguments],
         cwd=folder,
-        env=environment(TERM="xterm-256color", COLORTERM="truecolor", **(settings or {})),
+        env=environment(**{"TERM": "xterm-256color", "COLORTERM": "truecolor", **(settings or {})}),
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

@@ -1,0 +1,227 @@
+"""The cells of an answer as plain values: the table, the JSON and the CSV are all made of these."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from circuitdb.queries.result import Answer
+
+Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | None"
+Kind: TypeAlias = Literal["number", "time", "text"]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """An answer column by column: NULL, NaN and infinities are None, times are ISO 8601 text (UTC where zoned).
+
+    `names` differ from each other: a second `a` of the user's SQL is called `a_2`.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    columns: tuple[list[Value], ...]
+    kinds: tuple[Kind, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, answer: Answer) -> Cells:
+        """Take them from an answer; a note counts the numbers that were not finite."""
+        table = answer.arrow()
+        plain = _Plain()
+        columns = tuple(plain.column(column) for column in table.columns)
+        notes = tuple(answer.notes)
+        if plain.infinite:
+            notes += (f"Infinite numbers and NaN are given as NULL here; there are {plain.infinite:,} of them.",)
+        names = distinct(table.column_names)
+        return cls(answer.title, names, columns, tuple(_kind(column.type) for column in table.columns), notes)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0]) if self.columns else 0
+
+    def head(self, n: int, note: str) -> Cells:
+        """The first `n` rows, with a note that says so."""
+        return replace(self, columns=tuple(column[:n] for column in self.columns), notes=(*self.notes, note))
+
+    def rows(self) -> Iterator[tuple[Value, ...]]:
+        """Row by row."""
+        return zip(*self.columns, strict=True)
+
+
+def to_json(cells: Cells) -> dict[str, Value]:
+    """The JSON object of an answer: title, columns, rows as objects, notes."""
+    return {
+        "title": cells.title,
+        "columns": list(cells.names),
+        "rows": [dict(zip(cells.names, row, strict=True)) for row in cells.rows()],
+        "notes": list(cells.notes),
+    }
+
+
+def to_csv(cells: Cells) -> Iterator[str]:
+    """Lines of CSV: a header, numbers at full precision, NULL as nothing, an empty text as two quotes."""
+    yield ",".join(_csv(name) for name in cells.names) + "\n"
+    for row in cells.rows():
+        yield ",".join(_csv(value) for value in row) + "\n"
+
+
+def to_text(values: Sequence[Value], kind: Kind) -> list[str | None]:
+    """One column for people: numbers with decimals that suit the column, times to the second, NULL as None."""
+    if kind == "number":
+        return figures(values)
+    if kind == "time":
+        return [None if value is None else _moment(str(value)) for value in values]
+    return [None if value is None else printable(_words(value)) for value in values]
+
+
+def figures(values: Sequence[Value]) -> list[str | None]:
+    """Numbers of one column with the same decimals: at least three significant digits of the largest.
+
+    A value other than zero that these decimals would show as zero is written with an exponent.
+    """
+    numbers = [value for value in values if isinstance(value, float)]
+    largest = max(map(abs, numbers), default=0.0)
+    if all(isinstance(value, int) or value is None for value in values):
+        return [None if value is None else str(value) for value in values]
+    if largest >= 1e7:
+        return [_number(value, ".4g") for value in values]
+    magnitude = math.floor(math.log10(largest)) if largest > 0 else 0
+    decimals = max(1, 3 - magnitude) if magnitude > 0 else max(3, 2 - magnitude)
+    if decimals > 6:
+        return [_number(value, ".2e") for value in values]
+    least = 0.5 * 10.0**-decimals
+    return [
+        _number(value, ".1e" if isinstance(value, float) and 0 < abs(value) < least else f".{decimals}f")
+        for value in values
+    ]
+
+
+def printable(text: str) -> str:
+    """Text without control characters: a line break is shown as backslash n, an escape as its code."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _number(value: Value, form: str) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, (int, float)):
+        return format(value + 0.0, form)  # + 0.0 makes -0.0 a plain zero
+    return str(value)
+
+
+def _moment(text: str) -> str:
+    date, _, clock = text.partition("T")
+    zone = "Z" if clock.endswith("Z") else ""
+    return f"{date} {clock[:8]}{zone}" if clock else text
+
+
+def _words(value: Value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and not any(isinstance(item, (list, dict)) for item in value):
+        return ", ".join("-" if item is None else _words(item) for item in value)
+    return value if isinstance(value, str) else _compact(value)
+
+
+def _compact(value: Value) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _csv(value: Value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, (int, float)):
+        return _compact(value) if isinstance(value, bool) else repr(value)
+    text = value if isinstance(value, str) else _compact(value)
+    if not text or any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, each but the first of equals with a number behind it."""
+    taken: set[str] = set(names)
+    found: list[str] = []
+    for name in names:
+        unique, n = name, 1
+        while unique in found or (n > 1 and unique in taken):
+            n += 1
+            unique = f"{name}_{n}"
+        found.append(unique)
+    return tuple(found)
+
+
+def _kind(form: pa.DataType) -> Kind:
+    import pyarrow as pa
+
+    if pa.types.is_integer(form) or pa.types.is_floating(form) or pa.types.is_decimal(form):
+        return "number"
+    return "time" if pa.types.is_timestamp(form) else "text"
+
+
+class _Plain:
+    """Turns Arrow columns into plain values and counts the numbers that were not finite."""
+
+    def __init__(self) -> None:
+        self.infinite = 0
+
+    def column(self, column: pa.ChunkedArray) -> list[Value]:
+        import pyarrow as pa
+
+        form, suffix = column.type, ""
+        if pa.types.is_interval(form):
+            return [None if value is None else _duration(*value) for value in column.to_pylist()]
+        if pa.types.is_timestamp(form):
+            suffix = "Z" if form.tz else ""
+            column = column.cast(pa.timestamp("us"), safe=False)  # UTC, without a need for the machine's time zones
+        values = column.to_pylist()
+        if pa.types.is_integer(form) or pa.types.is_boolean(form):
+            return list(values)
+        if suffix:
+            return [None if value is None else value.isoformat() + suffix for value in values]
+        convert: Callable[[object], Value] = self.value
+        return [convert(value) for value in values]
+
+    def value(self, value: object) -> Value:
+        if isinstance(value, float):
+            if math.isfinite(value):
+                return value
+            self.infinite += 1
+            return None
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, Decimal):
+            return _decimal(value)
+        if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+            return value.isoformat()
+        if isinstance(value, bytes):
+            return value.hex()
+        if isinstance(value, dict):
+            return {str(key): self.value(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.value(item) for item in value]
+        return str(value)
+
+
+def _duration(months: int, days: int, nanoseconds: int) -> str:
+    """ISO 8601, for example P1M2DT0.5S."""
+    return f"P{months}M{days}DT{nanoseconds / 1e9:g}S"
+
+
+def _decimal(value: Decimal) -> Value:
+    """A whole number, the float that says the same, or else text: JSON readers would round it."""
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)

@@ -1,0 +1,108 @@
+"""Standard error: notes, warnings and errors, one sentence each, and the exit codes."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import sys
+import textwrap
+import traceback
+from collections.abc import Iterable
+
+import typer
+
+from circuitdb.errors import CircuitdbError
+
+OK = 0
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+
+_BOLD_RED, _YELLOW, _CYAN = "1;31", "33", "36"
+
+
+def notes(texts: Iterable[str]) -> None:
+    """Remarks on an answer that stands."""
+    for text in texts:
+        _say("Note", text, _CYAN)
+
+
+def warning(text: str) -> None:
+    """Something that went otherwise than asked, though not so far that the command fails."""
+    _say("Warning", text, _YELLOW)
+
+
+def error(text: str) -> None:
+    """Why the command failed, and what to do."""
+    _say("Error", text, _BOLD_RED)
+
+
+def report(failure: BaseException) -> int:
+    """Say what went wrong in one sentence and return the exit code.
+
+    An error of ours or of the operating system says it itself. Any other is a fault of circuitdb or of something below
+    it: its type and message are named. CIRCUITDB_DEBUG=1 shows the traceback of each.
+    """
+    if isinstance(failure, KeyboardInterrupt) or str(failure) == "Query interrupted":  # DuckDB's own word for it
+        return INTERRUPTED
+    debug = os.environ.get("CIRCUITDB_DEBUG", "") not in ("", "0")
+    if debug:
+        traceback.print_exception(failure)
+    if isinstance(failure, CircuitdbError):
+        error(str(failure))
+        return failure.exit_code
+    if isinstance(failure, OSError) and failure.strerror:
+        error(": ".join(map(str, filter(None, (failure.filename, failure.strerror)))) + ".")
+        return FAILED
+    message = " ".join(str(failure).split()).rstrip(".")
+    hint = "" if debug else "; set CIRCUITDB_DEBUG=1 for the traceback"
+    error(f"{type(failure).__name__}: {message or 'no message'}{hint}.")
+    return FAILED
+
+
+def misuse(failure: typer.TyperException) -> int:
+    """Say what is wrong with the command line, and where its help is; return the exit code."""
+    context = getattr(failure, "ctx", None)
+    where = "circuitdb" if context is None else context.command_path
+    message = failure.format_message().replace("Value error, ", "").rstrip(".")
+    if message.startswith("No such option") and context is not None and context.parent is None:
+        message += "; options follow the command"
+    error(f"{message}{' See' if message.endswith('?') else '; see'} `{where} --help`.")
+    return failure.exit_code
+
+
+def prepare_streams() -> None:
+    """Let characters that an old terminal can't show be written as their codes instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def colour(stream: object) -> bool:
+    """Whether a stream takes colour: a terminal, unless NO_COLOR is set or TERM is dumb; FORCE_COLOR insists."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return terminal(stream) and os.environ.get("TERM", "") != "dumb"
+
+
+def terminal(stream: object) -> bool:
+    """Whether a stream is a person's terminal."""
+    isatty = getattr(stream, "isatty", None)
+    return bool(isatty and isatty())
+
+
+def _say(word: str, text: str, code: str) -> None:
+    # Without control characters: names may come out of a database by somebody else.
+    lines = [re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", line) for line in f"{word}: {text.strip()}".splitlines()]
+    if terminal(sys.stderr) and len(lines) == 1:  # more lines point at a place in the user's SQL
+        width = max(20, shutil.get_terminal_size().columns)
+        lines = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)
+    whole = "\n".join(lines)
+    if colour(sys.stderr):
+        whole = f"\x1b[{code}m{word}:\x1b[0m{whole[len(word) + 1 :]}"
+    sys.stderr.write(whole + "\n")
+    sys.stderr.flush()

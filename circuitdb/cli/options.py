@@ -1,0 +1,143 @@
+"""The options that commands share, each defined once: the database, the filters, the form of the answer.
+
+A command that asks the database is a function of an `Ask` and of its own options, decorated with `question`: the
+shared options join its signature there, which is where typer looks for them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from circuitdb.cli import interrupts
+from circuitdb.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitdb.queries.database import Database
+    from circuitdb.queries.selection import Where
+
+DEFAULT_DATABASE = "circuits.duckdb"
+
+DatabaseFile = Annotated[str, typer.Option("--db", envvar="CIRCUITDB", metavar="FILE", help="The database file.")]
+Patience = Annotated[
+    float,
+    typer.Option("--timeout", metavar="SECONDS", min=0, help="How long to wait for a process that is writing to it."),
+]
+
+
+class Form(StrEnum):
+    """What an answer is printed as."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+class On(StrEnum):
+    """What is compared: the signed scores, or how large they are."""
+
+    SIGNED = "signed"
+    MAGNITUDE = "magnitude"
+
+
+OnScores = Annotated[On, typer.Option("--on", help="Compare signed scores (the paper's definition) or magnitudes.")]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What every question shares; `filters` are keywords of the methods of `Database`."""
+
+    path: str
+    timeout: float
+    filters: Where
+    form: Form
+
+    @property
+    def database(self) -> Database:
+        """The database, opened for this question."""
+        import circuitdb
+
+        return circuitdb.open(self.path, timeout=self.timeout)
+
+
+def question(*, filters: bool = True, csv: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the shared options; it gets them as its first argument, an `Ask`.
+
+    Args:
+        filters: whether it can be asked about some of the circuits.
+        csv: whether its answer can be written as CSV, that is, is one table.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+        shared = [*(_FILTERS if filters else ()), *_DATABASE, _JSON, *((_CSV,) if csv else ())]
+
+        def run(**given: object) -> None:
+            values = {parameter.name: given.pop(parameter.name) for parameter in shared}
+            with interrupts.heeded():
+                command(_ask(values), **given)
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__module__, run.__annotations__ = command.__module__, {}
+        run.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def form_of(*, json: bool, csv: bool) -> Form:
+    """The form that the flags ask for. Raises UsageError if they ask for two."""
+    if json and csv:
+        raise UsageError("An answer is either --json or --csv; ask for one of them.")
+    return Form.JSON if json else Form.CSV if csv else Form.TABLE
+
+
+def _ask(values: dict[str, object]) -> Ask:
+    filters: Where = {
+        "model": _names(values.get("model")),
+        "task": _names(values.get("task")),
+        "subtask": _names(values.get("subtask")),
+        "method": _names(values.get("method")),
+        "metric": _names(values.get("metric")),
+        "circuits": _numbers(values.get("circuit")),
+    }
+    form = form_of(json=bool(values["json"]), csv=bool(values.get("csv")))
+    return Ask(str(values["db"]), float(str(values["timeout"])), filters, form)
+
+
+def _names(value: object) -> list[str] | None:
+    return [str(name) for name in value] if isinstance(value, (list, tuple)) and value else None
+
+
+def _numbers(value: object) -> list[int] | None:
+    return [int(number) for number in value] if isinstance(value, (list, tuple)) and value else None
+
+
+def _parameter(name: str, annotation: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _filter(name: str) -> inspect.Parameter:
+    option = typer.Option(f"--{name}", metavar="NAME", help=f"Only circuits of this {name}; may be repeated.")
+    return _parameter(name, Annotated[list[str] | None, option], None)
+
+
+_FILTERS = [
+    *(_filter(name) for name in ("model", "task", "subtask", "method", "metric")),
+    _parameter(
+        "circuit",
+        Annotated[
+            list[int] | None, typer.Option("--circuit", metavar="ID", help="Only this circuit; may be repeated.")
+        ],
+        None,
+    ),
+]
+_DATABASE = [_parameter("db", DatabaseFile, DEFAULT_DATABASE), _parameter("timeout", Patience, 10.0)]
+_JSON = _parameter("json", Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")], False)
+_CSV = _parameter("csv", Annotated[bool, typer.Option("--csv", help="CSV instead of a table.")], False)

@@ -1,0 +1,18 @@
+-- question: What is known of this circuit?
+-- parameters:
+--   $circuit: INTEGER, the circuit
+-- columns: all that the store knows of the run, its model and its subtask; software and spec are JSON text
+-- units: wall_time_s in seconds, metric_clean and metric_corrupted in the metric's unit, accuracy from 0 to 1
+SELECT c.circuit_id, m.name AS model, m.revision, m.architecture, m.n_layers, m.n_heads, m.n_kv_heads, m.d_model,
+       m.parallel, m.n_parameters, m.weights_digest, t.name AS task, s.name AS subtask, s.parameters::VARCHAR AS parameters,
+       c.origin, c.method, c.steps, c.grid, c.metric, c.positions, c.ablation, c.sign_convention, c.prompt_style, c.shots,
+       c.seed, c.n_examples, c.n_skipped, c.n_folds, c.bos, c.padding, c.metric_clean, c.metric_corrupted,
+       e.value AS accuracy, e.stderr AS accuracy_stderr, e.n AS accuracy_n,
+       c.n_edges, c.n_nonfinite, c.dtype, c.device, c.batch_size, c.software::VARCHAR AS software, c.started_at,
+       c.wall_time_s, c.score_digest, c.spec_digest
+FROM circuit AS c
+JOIN model AS m USING (model_id)
+JOIN subtask AS s USING (subtask_id)
+JOIN task AS t USING (task_id)
+LEFT JOIN evaluation AS e ON e.circuit_id = c.circuit_id AND e.metric = 'accuracy' AND e.source = 'circuitdb'
+WHERE c.circuit_id = $circuit

@@ -1,0 +1,162 @@
+"""The questions, as methods: each opens the file, asks, closes it, and computes with the file free for a writer."""
+
+from __future__ import annotations
+
+import os
+from typing import Unpack
+
+from circuitdb.connection import reading
+from circuitdb.errors import UsageError
+from circuitdb.queries import containment, families, matrix, named, reliability, similarity, stability
+from circuitdb.queries.containment import Containment
+from circuitdb.queries.matrix import ScoreMatrix
+from circuitdb.queries.result import Result, count
+from circuitdb.queries.selection import Where, select
+from circuitdb.queries.similarity import Similarity
+from circuitdb.queries.statement import run as run_sql
+
+
+class Database:
+    """A circuit database, open for questions.
+
+    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric` (a name or several)
+    and `circuits` (an id or several); without them it is about all circuits. Questions about scores take
+    `on="signed"` (the paper's definition, the default) or `on="magnitude"` (absolute values).
+
+    Each method raises UsageError for a name that the database does not have, MissingDatabase, SchemaMismatch or
+    LockedDatabase where the file can't be read. An empty database gives empty answers.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0) -> None:
+        """See `circuitdb.open`."""
+        self.path = os.fspath(path)
+        self.timeout = timeout
+        with reading(self.path, timeout=timeout):
+            pass
+
+    def __repr__(self) -> str:
+        return f"Database({self.path!r})"
+
+    def circuits(self, **where: Unpack[Where]) -> Result:
+        """The circuits with their provenance, one row each, sorted by model, task, method and subtask.
+
+        `accuracy` is the model's share of right answers (0..1) on the circuit's questions, `wall_time_s` in seconds.
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where)
+            table = named.run(connection, "circuits", circuits=chosen.ids)
+        return Result(table, count(len(table), "circuit"), chosen.notes)
+
+    def reliability(self, *, on: str = "signed", **where: Unpack[Where]) -> Result:
+        """How far each circuit agrees with itself, one row each.
+
+        `fold_correlation` is the mean Spearman's rho between the folds of its examples, `reliability` the same stepped
+        up by Spearman-Brown to all of them (at most 1), `examples_needed` how many examples would bring it to 0.5.
+        NULL, with the `reason`, where there are fewer than two folds or their correlation is undefined.
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where)
+            parts = [(part, matrix.read(connection, part, folds=True)) for part in chosen.groups().values()]
+        seen = [(part, scores.seen(on)) for part, scores in parts]
+        return reliability.reliability(seen, on=on, notes=chosen.notes)
+
+    def similarity(self, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]) -> Similarity:
+        """Spearman's rho over all edges of every two circuits, with the reliabilities that bound it.
+
+        The result has the plain and the corrected matrix (rho / sqrt(reliability_a reliability_b), which may exceed 1);
+        `corrected` only decides which of them `.wide()` shows. NULL, with the reason, where rho or the correction is
+        undefined.
+
+        Raises UsageError if the circuits are of different graph shapes.
+        """
+        return similarity.similarity(self._scores(where, on, folds=True), corrected=corrected)
+
+    def stability(self, *, by: str | None = None, on: str = "signed", **where: Unpack[Where]) -> Result:
+        """Stability (Definition 4): the mean similarity of distinct pairs of circuits, one row a group.
+
+        A group is a model, a task and one way of scoring (method, steps, grid, metric, ablation, shots, prompt style):
+        a pair never mixes two. `ceiling` is the mean of sqrt(reliability_a reliability_b) over pairs, `corrected` the
+        mean of the corrected similarities, `stability_with_diagonal` counts each circuit with itself too. Further
+        columns of a group are shown where they differ between rows.
+
+        Args:
+            by: "model", or None: the same, since no group mixes models.
+            on: signed or magnitude.
+            where: filters.
+        """
+        if by not in (None, "model"):
+            raise UsageError(f"by={by!r} is no grouping; there is by='model'.")
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where)
+            parts = {g: (part, matrix.read(connection, part, folds=True)) for g, part in chosen.groups().items()}
+        seen = {group: (part, scores.seen(on)) for group, (part, scores) in parts.items()}
+        return stability.stability(seen, on=on, notes=chosen.notes)
+
+    def families(
+        self, alpha: float | None = None, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]
+    ) -> Result:
+        """Circuit families (Definition 5): connected components of similarity >= alpha, one row a circuit.
+
+        Families are named A, B, ... by size; `subtask` is the circuit's label in the selection. `medoid` marks the
+        member most similar to the others, `lowest_within` is the lowest similarity of two members, which may be under
+        alpha: the relation is not transitive. Without `alpha` the middle of the widest range with neither one family
+        nor all apart is taken; the title says so.
+        """
+        return families.families(self.similarity(on=on, corrected=corrected, **where), alpha, corrected=corrected)
+
+    def family_sweep(self, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]) -> Result:
+        """Every alpha at which the number of families changes, exactly, ascending.
+
+        `n_families` is the number at that alpha, and below it down to the row before; `n_above` that just above it.
+        """
+        return families.family_sweep(self.similarity(on=on, corrected=corrected, **where), corrected=corrected)
+
+    def containment(self, top: int = 200, **where: Unpack[Where]) -> Containment:
+        """How much of one circuit's `top` strongest edges (by absolute score) is among another's, for ordered pairs.
+
+        `share_of_a` is the share of a's edges that are in b, `jaccard` the shared of all edges in either, both 0..1;
+        `expected_share` is what a random circuit of b's size would hold of a. `.wide()` has the shares as a matrix.
+
+        Raises UsageError if the circuits are of different graph shapes.
+        """
+        return containment.containment(self._scores(where, "signed", folds=False), top)
+
+    def top_edges(self, circuit: int, n: int = 20) -> Result:
+        """The `n` edges of a circuit with the largest absolute scores, ties by edge id.
+
+        A positive score says that ablating the edge raises the metric (nats for kl).
+        """
+        if n < 1:
+            raise UsageError(f"n={n} is too few; ask for one edge or more.")
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, {"circuits": circuit})
+            if not chosen.members:
+                raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
+            table = named.run(connection, "top_edges", circuit=circuit, n=n)
+        return Result(table, f"Strongest {count(len(table), 'edge')} of circuit {circuit} ({', '.join(chosen.labels)})")
+
+    def evaluations(self, **where: Unpack[Where]) -> Result:
+        """How well the models do on the subtasks: our own accuracies (0..1) and imported results, one row each.
+
+        Filters choose circuits, as everywhere, and these the evaluations of their models and subtasks; without filters
+        all are given, also of subtasks that have no circuit.
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where)
+            everything = not any(where.values())
+            table = named.run(connection, "evaluations", circuits=chosen.ids, everything=everything)
+        return Result(table, count(len(table), "evaluation"))
+
+    def sql(self, statement: str) -> Result:
+        """Ask in SQL: one statement that only reads (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW).
+
+        Raises UsageError, before anything runs, for a statement that writes, attaches, sets or reads files, and for one
+        that is wrong, with the nearest name.
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            return run_sql(connection, statement)
+
+    def _scores(self, where: Where, on: str, *, folds: bool) -> ScoreMatrix:
+        with reading(self.path, timeout=self.timeout) as connection:
+            scores = matrix.read(connection, select(connection, where).compared(), folds=folds)
+        return scores.seen(on)

@@ -1,0 +1,166 @@
+"""Circuit families (Definition 5 of the paper): circuits are alpha-equivalent if their similarity is at least alpha.
+
+The relation is not transitive, so a family here is a connected component of it (single linkage): two members may be
+joined by a chain of others and be less similar than alpha themselves. The lowest similarity within is reported.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from circuitdb.errors import UsageError
+from circuitdb.queries.columns import flags, integers, numbers, texts
+from circuitdb.queries.ranks import Matrix
+from circuitdb.queries.result import Result, count, enumeration
+from circuitdb.queries.similarity import Similarity
+
+
+@dataclass(frozen=True)
+class Family:
+    """A connected component: rows of the similarity matrix, the most typical one, the lowest similarity within."""
+
+    name: str
+    rows: tuple[int, ...]
+    medoid: int
+    lowest: float
+
+
+def families(similarity: Similarity, alpha: float | None = None, *, corrected: bool = False) -> Result:
+    """The families at `alpha`, one row a circuit: see `Database.families`."""
+    values = similarity.values(corrected=corrected)
+    if alpha is not None and not math.isfinite(alpha):
+        raise UsageError(f"alpha is a similarity, such as 0.6, not {alpha}.")
+    level, reason = (alpha, None) if alpha is not None else useful_alpha(values)
+    found = components(values, level)
+    title = f"{count(len(found), 'family', 'families')} of {count(len(values), 'circuit')} at alpha = {level:.4g} "
+    title += f"({_kind(similarity, corrected)}){f': {reason}' if reason else ''}"
+    members = [(family, row) for family in found for row in family.rows]
+    table = pa.table(
+        {
+            "family": texts(family.name for family, _ in members),
+            "size": integers((len(family.rows) for family, _ in members), bits=32),
+            "circuit_id": integers((similarity.circuit_ids[row] for _, row in members), bits=32),
+            "subtask": texts(similarity.labels[row] for _, row in members),
+            "medoid": flags(row == family.medoid for family, row in members),
+            "lowest_within": numbers(np.array([family.lowest for family, _ in members], np.float64)),
+        }
+    )
+    notes = (*similarity.notes, *_chains(found, level), *_left_out(similarity, values))
+    return Result(table, title, notes)
+
+
+def family_sweep(similarity: Similarity, *, corrected: bool = False) -> Result:
+    """The number of families at every alpha where it changes: see `Database.family_sweep`."""
+    values = similarity.values(corrected=corrected)
+    alphas, at, above = sweep(values)
+    families, more = integers(at, bits=32), integers(above, bits=32)
+    table = pa.table({"alpha": numbers(alphas), "n_families": families, "n_above": more})
+    title = f"Families of {count(len(values), 'circuit')} against alpha ({_kind(similarity, corrected)})"
+    explanation = "n_families holds at this alpha and below it down to the row before, n_above just above it."
+    return Result(table, title, (*similarity.notes, explanation, *_left_out(similarity, values)))
+
+
+def components(values: Matrix, alpha: float) -> list[Family]:
+    """Connected components of similarity >= alpha; largest first, then by their first row. NaN joins nothing."""
+    if not len(values):
+        return []
+    from scipy.sparse.csgraph import connected_components  # a third of a second to import
+
+    with np.errstate(invalid="ignore"):
+        _, labels = connected_components(values >= alpha, directed=False)
+    groups: dict[int, list[int]] = {}
+    for row, label in enumerate(labels.tolist()):
+        groups.setdefault(label, []).append(row)
+    ordered = sorted(groups.values(), key=lambda rows: (-len(rows), rows[0]))
+    return [_family(_letters(i), rows, values[np.ix_(rows, rows)]) for i, rows in enumerate(ordered)]
+
+
+def merges(values: Matrix) -> Matrix:
+    """The similarities at which single linkage joins two families, ascending: the edges of a maximum spanning tree.
+
+    Prim's algorithm, on the similarities themselves, so that each alpha is exact.
+    """
+    n = len(values)
+    links = np.where(np.isnan(values), -np.inf, values)
+    outside = np.ones(n, bool)
+    nearest = np.full(n, -np.inf)
+    heights = []
+    for step in range(n):
+        row = int(np.argmax(np.where(outside, nearest, -np.inf)))
+        row = row if outside[row] else int(np.argmax(outside))
+        if step and np.isfinite(nearest[row]):
+            heights.append(float(nearest[row]))
+        outside[row] = False
+        nearest = np.maximum(nearest, links[row])
+    return np.sort(np.array(heights, np.float64))
+
+
+def sweep(values: Matrix) -> tuple[Matrix, list[int], list[int]]:
+    """(alphas ascending, number of families at each, number just above each)."""
+    heights = merges(values)
+    alphas, first = np.unique(heights, return_index=True)
+    least = len(values) - len(heights)
+    at = [least + int(i) for i in first]
+    return alphas, at, [*at[1:], len(values)][: len(at)]
+
+
+def useful_alpha(values: Matrix) -> tuple[float, str]:
+    """An alpha for when none is given, and why: the middle of the widest range with neither one family nor all apart.
+
+    The number of families that stays the same over the widest range of alpha is the one that depends least on the
+    choice. Where no alpha gives anything between, the highest at which all are joined is taken.
+    """
+    alphas, _, _ = sweep(values)
+    if len(alphas) < 2:
+        level = float(alphas[0]) if len(alphas) else 0.0
+        return level, "no alpha parts these circuits into more than one family and fewer than all"
+    widest = int(np.argmax(np.diff(alphas)))
+    low, high = float(alphas[widest]), float(alphas[widest + 1])
+    why = f"the middle of the widest range of alpha, {low:.3f} to {high:.3f}, with neither one family nor all apart"
+    return (low + high) / 2, why
+
+
+def _family(name: str, rows: list[int], within: Matrix) -> Family:
+    others = np.where(np.eye(len(rows), dtype=bool), np.nan, within)
+    if len(rows) == 1:
+        return Family(name, tuple(rows), rows[0], math.nan)
+    known = ~np.isnan(others)
+    means = np.where(known, others, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return Family(name, tuple(rows), rows[int(np.argmax(means))], float(np.nanmin(others)))
+
+
+def _letters(i: int) -> str:
+    """A, B, ..., Z, AA, AB, ..."""
+    text = ""
+    i += 1
+    while i:
+        i, rest = divmod(i - 1, 26)
+        text = chr(ord("A") + rest) + text
+    return text
+
+
+def _chains(found: list[Family], alpha: float) -> list[str]:
+    chained = [family.name for family in found if family.lowest < alpha]
+    if not chained:
+        return []
+    word = "Family" if len(chained) == 1 else "Families"
+    return [
+        f"{word} {enumeration(chained)}: held together by a chain, since two members are less similar than alpha "
+        "(lowest_within); alpha-equivalence is not transitive."
+    ]
+
+
+def _kind(similarity: Similarity, corrected: bool) -> str:
+    return f"{'corrected similarity' if corrected else 'similarity'}, {similarity.on} scores"
+
+
+def _left_out(similarity: Similarity, values: Matrix) -> list[str]:
+    missing = np.isnan(values) | np.eye(len(values), dtype=bool)
+    alone = [similarity.labels[i] for i in np.flatnonzero(missing.all(axis=1))]
+    if not alone or len(values) < 2:
+        return []
+    return [f"{enumeration(alone)}: no similarity to any other circuit, so a family of its own at every alpha."]

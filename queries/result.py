@@ -1,0 +1,148 @@
+"""What every question returns: an Arrow table with named, typed columns, a title and plain-sentence notes."""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from circuitdb.errors import UsageError
+from circuitdb.queries.columns import numbers, texts
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped, unused-ignore]
+    import polars  # type: ignore[import-not-found, unused-ignore]
+
+_TEXT_ROWS, _HTML_ROWS, _TEXT_WIDTH, _CELL_WIDTH = 20, 100, 120, 48
+
+
+class Answer(ABC):
+    """A table with a title and notes; a NULL is None in rows, NaN or NA in frames."""
+
+    title: str
+    notes: tuple[str, ...]
+
+    @abstractmethod
+    def arrow(self) -> pa.Table:
+        """The table."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.arrow().column_names)
+
+    def rows(self) -> list[dict[str, object]]:
+        """One dict a row."""
+        return list(self.arrow().to_pylist())
+
+    def df(self) -> pandas.DataFrame:
+        """A pandas frame. Raises UsageError where pandas is not installed."""
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise UsageError("pandas is not installed: `pip install pandas`, or use .arrow() or .rows().") from error
+        return self.arrow().to_pandas()
+
+    def pl(self) -> polars.DataFrame:
+        """A polars frame. Raises UsageError where polars is not installed."""
+        try:
+            import polars
+        except ImportError as error:
+            raise UsageError("polars is not installed: `pip install polars`, or use .arrow() or .rows().") from error
+        return polars.from_arrow(self.arrow())
+
+    def __len__(self) -> int:
+        return int(self.arrow().num_rows)
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, *_text_table(self.arrow()), *(f"- {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        table = self.arrow().slice(0, _HTML_ROWS)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
+        cells = zip(*(_texts(column, cut=False) for column in table.columns), strict=True)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
+        more = [f"{len(self):,} rows, the first {_HTML_ROWS} shown."] if len(self) > _HTML_ROWS else []
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in [*more, *self.notes])
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+            f"</table>{f'<ul>{notes}</ul>' if notes else ''}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Answer):
+    """A finished answer.
+
+    Attributes:
+        table: the Arrow table; NULL where there is no value, never a stand-in.
+        title: what it is, in a line.
+        notes: warnings and explanations, one sentence each.
+    """
+
+    table: pa.Table
+    title: str
+    notes: tuple[str, ...] = ()
+
+    def arrow(self) -> pa.Table:
+        """The table."""
+        return self.table
+
+
+def square(labels: Sequence[str], values: npt.NDArray[np.float64], **columns: npt.NDArray[np.float64]) -> pa.Table:
+    """A [circuit, circuit] matrix as a table: `label`, the extra columns, then one column a circuit."""
+    arrays = [texts(labels), *map(numbers, columns.values()), *map(numbers, values.T)]
+    return pa.Table.from_arrays(arrays, names=["label", *columns, *labels])
+
+
+def count(n: int, one: str, several: str = "") -> str:
+    """`n` with its noun: 1 circuit, 2 circuits."""
+    return f"{n:,} {one if n == 1 else several or f'{one}s'}"
+
+
+def enumeration(names: Iterable[object], *, most: int = 20) -> str:
+    """Names in a row, the rest counted."""
+    texts = [str(name) for name in names]
+    shown = ", ".join(texts[:most])
+    return shown if len(texts) <= most else f"{shown} and {len(texts) - most:,} more"
+
+
+def _text_table(table: pa.Table) -> list[str]:
+    shown = table.slice(0, _TEXT_ROWS)
+    blocks: list[list[str]] = []
+    width = 0
+    for name, column in zip(shown.column_names, shown.columns, strict=True):
+        cells = _texts(column)
+        size = max(map(len, [name, *cells]))
+        width += size + 2
+        if blocks and width > _TEXT_WIDTH:
+            break
+        right = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        blocks.append([cell.rjust(size) if right else cell.ljust(size) for cell in [name, *cells]])
+    lines = ["  ".join(cells).rstrip() for cells in zip_longest(*blocks, fillvalue="")]
+    hidden = [
+        f"{extra:,} more {what}"
+        for extra, what in ((len(table) - _TEXT_ROWS, "rows"), (table.num_columns - len(blocks), "columns"))
+        if extra > 0
+    ]
+    return [*lines, f"... {' and '.join(hidden)}"] if hidden else lines
+
+
+def _texts(column: pa.ChunkedArray, *, cut: bool = True) -> list[str]:
+    texts = [_text(value) for value in column.to_pylist()]
+    return [t if len(t) <= _CELL_WIDTH else t[: _CELL_WIDTH - 1] + "…" for t in texts] if cut else texts
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e6 else f"{value:.6g}"
+    return str(value)

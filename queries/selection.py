@@ -1,0 +1,270 @@
+"""Which circuits a question is about: filters, their order, labels and groups, and what must not pass unsaid.
+
+Circuits compare like with like only within a `Group`: one model, task and way of scoring. Across groups the numbers
+can still be had, with a note that says what is mixed; across graph shapes there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypedDict, cast
+
+import duckdb
+
+from circuitdb.errors import UsageError
+from circuitdb.graph import GraphShape
+from circuitdb.queries import named
+from circuitdb.queries.result import count, enumeration
+
+Names: TypeAlias = "str | Sequence[str] | None"
+SortKey: TypeAlias = "tuple[tuple[Any, ...], ...]"
+
+_FIELDS = {  # of a group, in order: (one, several)
+    "model": ("model", "models"),
+    "revision": ("revision", "revisions"),
+    "task": ("task", "tasks"),
+    "method": ("method", "methods"),
+    "steps": ("number of steps", "numbers of steps"),
+    "grid": ("grid", "grids"),
+    "metric": ("metric", "metrics"),
+    "positions": ("choice of positions", "choices of positions"),
+    "ablation": ("ablation", "ablations"),
+    "sign_convention": ("sign convention", "sign conventions"),
+    "prompt_style": ("prompt style", "prompt styles"),
+    "shots": ("number of shots", "numbers of shots"),
+}
+
+
+class Where(TypedDict, total=False):
+    """Filters: a name or several, an id or several; None or nothing lets all circuits through."""
+
+    model: Names
+    task: Names
+    subtask: Names
+    method: Names
+    metric: Names
+    circuits: int | Sequence[int] | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """What two circuits must share for their similarity to say something about their subtasks alone."""
+
+    model_id: int
+    model: str
+    revision: str | None
+    task: str
+    method: str
+    steps: int | None
+    grid: str | None
+    metric: str
+    positions: str
+    ablation: str
+    sign_convention: str
+    prompt_style: str | None
+    shots: int | None
+
+
+@dataclass(frozen=True)
+class Member:
+    """One selected circuit. `label` names it within the selection."""
+
+    circuit_id: int
+    label: str
+    subtask: str
+    group: Group
+    graph_id: int
+    shape: GraphShape
+    n_edges: int
+    n_examples: int | None
+    n_folds: int
+    score_digest: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The circuits of a question in the order of its answer, and the notes that any answer about them carries."""
+
+    members: tuple[Member, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Circuit ids."""
+        return tuple(member.circuit_id for member in self.members)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels, each unique."""
+        return tuple(member.label for member in self.members)
+
+    def groups(self) -> dict[Group, Selection]:
+        """The selection parted into groups, in order."""
+        parts: dict[Group, list[Member]] = {}
+        for member in self.members:
+            parts.setdefault(member.group, []).append(member)
+        return {group: Selection(tuple(members)) for group, members in parts.items()}
+
+    def compared(self) -> Selection:
+        """The selection as one set of circuits to compare, with notes on mixed groups and on duplicates.
+
+        Raises UsageError if the circuits are of different graph shapes.
+        """
+        self._require_one_graph()
+        return replace(self, notes=(*self.notes, *self._mixtures(), *self.duplicates()))
+
+    def duplicates(self) -> tuple[str, ...]:
+        """A note for each set of circuits whose scores are the same number by number."""
+        same: dict[str, list[Member]] = {}
+        for member in self.members:
+            same.setdefault(member.score_digest, []).append(member)
+        return tuple(
+            f"Circuits {enumeration(f'{m.circuit_id} ({m.label})' for m in twins)} have identical scores, as if the "
+            "same seed was run twice: they are no independent evidence, and each pair of them has a similarity of 1."
+            for twins in same.values()
+            if len(twins) > 1
+        )
+
+    def _mixtures(self) -> tuple[str, ...]:
+        mixed = [
+            f"{len(values)} {several} ({enumeration('none' if v is None else v for v in values)})"
+            for field, (_, several) in _FIELDS.items()
+            if len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
+        ]
+        if not mixed:
+            return ()
+        return (f"The selection mixes {' and '.join(mixed)}: a low similarity may come from that alone.",)
+
+    def _require_one_graph(self) -> None:
+        shapes = Counter((member.graph_id, member.shape) for member in self.members)
+        if len(shapes) < 2:
+            return
+        models = {key: next(m.group.model for m in self.members if (m.graph_id, m.shape) == key) for key in shapes}
+        example = next(iter(models.values()))
+        listed = "; ".join(
+            f"{count(n, 'circuit')} of {shape.n_layers} layers x {shape.n_heads} heads"
+            f"{', parallel blocks' if shape.parallel else ''} ({models[graph_id, shape]})"
+            for (graph_id, shape), n in shapes.items()
+        )
+        raise UsageError(
+            f"These circuits are of different graph shapes: {listed}. An edge of one shape is no edge of the other, so "
+            f"their scores do not line up; choose those of one shape, for example model={example!r}."
+        )
+
+
+def select(connection: duckdb.DuckDBPyConnection, where: Where) -> Selection:
+    """The circuits that pass every filter, sorted by group and then by subtask: 1+1, 1+2, ..., 1+10.
+
+    Raises UsageError for a name or id that the database does not have, and if nothing passes.
+    """
+    wanted = _wanted(where)
+    members = _members(connection, wanted)
+    missing = [
+        (field, value)
+        for field, values in wanted.items()
+        for value in values
+        if all(_value(member, field) != value for member in members)
+    ]
+    notes: list[str] = []
+    everything = _members(connection, {}) if missing else members
+    if not everything:
+        notes.append("The database holds no circuit yet; `circuitdb ingest` fills it.")
+        missing = []
+    for field, value in missing:
+        valid = list(dict.fromkeys(_value(member, field) for member in everything))
+        if value not in valid:
+            raise _unknown(field, value, valid)
+        notes.append(f"No circuit of the selection has {field} {value}.")
+    if everything and not members:
+        given = " and ".join(f"{field} {enumeration(values)}" for field, values in wanted.items())
+        raise UsageError(f"No circuit has {given}: the names exist, but not together; drop a filter.")
+    return Selection(tuple(members), tuple(notes))
+
+
+def _wanted(where: Where) -> dict[str, tuple[int | str, ...]]:
+    """The filters that were given, each as a tuple; an empty one is none."""
+    wanted: dict[str, tuple[int | str, ...]] = {}
+    for key, values in where.items():
+        if key not in Where.__annotations__:
+            raise TypeError(f"There is no filter {key!r}; filters are {', '.join(Where.__annotations__)}.")
+        if isinstance(values, str | int):
+            wanted[key.removesuffix("s")] = (values,)
+        elif isinstance(values, Iterable) and (given := tuple(values)):
+            wanted[key.removesuffix("s")] = given
+    return wanted
+
+
+def _members(connection: duckdb.DuckDBPyConnection, wanted: Mapping[str, tuple[int | str, ...]]) -> list[Member]:
+    """The circuits that pass, sorted and labelled."""
+    fields = ("model", "task", "subtask", "method", "metric", "circuit")
+    bound = {f"{field}s": cast("Sequence[str] | None", wanted.get(field)) for field in fields}
+    rows: list[dict[str, Any]] = named.run(connection, "selection", **bound).to_pylist()
+    members = [
+        Member(
+            circuit_id=row["circuit_id"],
+            label=row["subtask"],
+            subtask=row["subtask"],
+            group=Group(**{field.name: row[field.name] for field in dataclasses.fields(Group)}),
+            graph_id=row["graph_id"],
+            shape=GraphShape(row["n_layers"], row["n_heads"], row["parallel"]),
+            n_edges=row["n_edges"],
+            n_examples=row["n_examples"],
+            n_folds=row["n_folds"],
+            score_digest=row["score_digest"],
+        )
+        for row in sorted(rows, key=_place)
+    ]
+    return _labelled(members)
+
+
+def _place(row: Mapping[str, Any]) -> tuple[SortKey, ...]:
+    """By group, then by the subtask's parameters, numbers as numbers, then by its name."""
+    parameters = json.loads(row["parameters"])
+    return (
+        *(_orderable(row[field]) for field in ("model", "model_id", *list(_FIELDS)[1:])),
+        tuple(_orderable(part) for key in sorted(parameters) for part in (key, parameters[key])),
+        _orderable(row["subtask"]),
+        _orderable(row["circuit_id"]),
+    )
+
+
+def _orderable(value: object) -> SortKey:
+    """None before numbers before texts; digits within a text count as numbers, so that part 2 comes before part 10."""
+    if value is None:
+        return ()
+    if isinstance(value, int | float):
+        return ((0, value, ""),)
+    pieces = re.split(r"(\d+)", str(value))
+    return tuple((1, int(piece), "") if piece.isdecimal() else (1, -1, piece) for piece in pieces)
+
+
+def _labelled(members: Sequence[Member]) -> list[Member]:
+    """With labels: the subtask, after the model, task and method where these differ, before the id where all agree."""
+    varying = [
+        field for field in ("model", "task", "method") if len({getattr(member.group, field) for member in members}) > 1
+    ]
+    labels = ["/".join([*(getattr(m.group, field) for field in varying), m.subtask]) for m in members]
+    often = Counter(labels)
+    return [
+        replace(member, label=label if often[label] == 1 else f"{label}#{member.circuit_id}")
+        for member, label in zip(members, labels, strict=True)
+    ]
+
+
+def _value(member: Member, field: str) -> int | str:
+    if field == "circuit":
+        return member.circuit_id
+    return member.subtask if field == "subtask" else str(getattr(member.group, field))
+
+
+def _unknown(field: str, value: int | str, valid: Sequence[int | str]) -> UsageError:
+    near = difflib.get_close_matches(str(value), map(str, valid), n=1, cutoff=0.5) if isinstance(value, str) else []
+    guess = f"; did you mean {near[0]}?" if near else "."
+    listed = enumeration(sorted(valid, key=_orderable))
+    return UsageError(f"There is no {field} {value}{guess} The database has: {listed}.")

@@ -1,0 +1,1 @@
+"""One SQL query a file: file name = query name."""

@@ -1,0 +1,72 @@
+"""Runs a user's own SQL: guarded, then asked, its errors turned into sentences with the nearest name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+
+import duckdb
+import pyarrow as pa
+
+from circuitdb.errors import CircuitdbError, StoreError, UsageError
+from circuitdb.queries import guard
+from circuitdb.queries.result import Result, count
+
+_ERROR_LINES = 6
+
+
+def run(connection: duckdb.DuckDBPyConnection, statement: str) -> Result:
+    """Run one statement that only reads. Raises UsageError where it is refused or wrong."""
+    try:
+        text = guard.check(connection, statement)
+        with closing(connection.cursor()) as cursor:
+            table = cursor.sql(text).to_arrow_table()
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error as error:
+        raise _explain(connection, statement, error) from error
+    table, notes = _unique_names(table)
+    return Result(table, count(len(table), "row"), notes)
+
+
+def _explain(connection: duckdb.DuckDBPyConnection, statement: str, error: duckdb.Error) -> CircuitdbError:
+    text = str(error)
+    if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
+        text = _pointed(connection, statement) or text
+    lines = [line for line in text.splitlines() if line.strip()]
+    kind, _, first = lines[0].partition(" Error: ")
+    message = "\n".join([first or kind, *lines[1:_ERROR_LINES]])
+    if isinstance(error, duckdb.CatalogException) and first.startswith("Table with name"):
+        message += "\nSHOW TABLES lists what there is."
+    unusable = isinstance(error, duckdb.InternalException | duckdb.FatalException | duckdb.OutOfMemoryException)
+    return StoreError(message) if unusable else UsageError(message)
+
+
+def _pointed(connection: duckdb.DuckDBPyConnection, statement: str) -> str | None:
+    """The same error with the line and a caret, which a relation leaves out; a name that is wrong is found unrun."""
+    with closing(connection.cursor()) as cursor:
+        try:
+            cursor.execute(statement)
+        except duckdb.Error as error:
+            return str(error)
+    return None
+
+
+def _unique_names(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
+    """Columns of one name are numbered: a, a_1, a_2."""
+    taken, seen = set(table.column_names), Counter[str]()
+    names, renamed = [], []
+    for name in table.column_names:
+        fresh = name
+        while seen[name] and fresh in taken:
+            fresh = f"{name}_{seen[name]}"
+            seen[name] += 1
+        seen[name] = max(seen[name], 1)
+        taken.add(fresh)
+        names.append(fresh)
+        if fresh != name:
+            renamed.append(name)
+    if not renamed:
+        return table, ()
+    return table.rename_columns(names), (f"Several columns are called {', '.join(dict.fromkeys(renamed))}; all but the "
+                                         "first are numbered.",)  # fmt: skip

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import math
+
+import networkx as nx  # type: ignore[import-untyped]
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+from circuitdb.errors import UsageError
+from circuitdb.queries import Database
+from circuitdb.queries.families import components, families, family_sweep, merges, sweep, useful_alpha
+from circuitdb.queries.similarity import Similarity, similarity
+from matrices import score_matrix
+
+Floats = npt.NDArray[np.float64]
+
+# a - b 0.9, c - d 0.8, b - c 0.5, all others lower: a chain a - b - c - d at 0.5.
+CHAIN = np.array([[1, 0.9, 0.1, 0.0], [0.9, 1, 0.5, 0.2], [0.1, 0.5, 1, 0.8], [0.0, 0.2, 0.8, 1]])
+
+
+def of(matrix: npt.ArrayLike, labels: str = "abcdefghijkl") -> Similarity:
+    """A similarity object with the given matrix, whatever scores there were."""
+    values = np.asarray(matrix, float)
+    start = similarity(score_matrix(np.zeros((len(values), 2)), labels=list(labels[: len(values)])))
+    fields = {name: getattr(start, name) for name in ("circuit_ids", "labels", "on", "reliability", "n_edges", "title")}
+    return Similarity(matrix=values, ceiling=values, corrected=values / 0.5, **fields)
+
+
+def oracle(values: Floats, alpha: float) -> list[set[int]]:
+    """Families by networkx."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(len(values)))
+    graph.add_edges_from((i, j) for i in range(len(values)) for j in range(i) if values[i, j] >= alpha)
+    return [set(part) for part in nx.connected_components(graph)]
+
+
+def random_similarity(n: int, seed: int, step: float = 0.0) -> Floats:
+    """Symmetric, 1 on the diagonal; rounded to multiples of `step` so that some are equal."""
+    values = np.random.default_rng(seed).uniform(-0.5, 1, (n, n))
+    values = np.round(values / step) * step if step else values
+    values = np.triu(values, 1) + np.triu(values, 1).T
+    np.fill_diagonal(values, 1)
+    return values
+
+
+def test_families_are_connected_components() -> None:
+    found = families(of(CHAIN), 0.6)
+    assert found.title == "2 families of 4 circuits at alpha = 0.6 (similarity, signed scores)"
+    assert found.rows() == [
+        {"family": "A", "size": 2, "circuit_id": 1, "subtask": "a", "medoid": True, "lowest_within": 0.9},
+        {"family": "A", "size": 2, "circuit_id": 2, "subtask": "b", "medoid": False, "lowest_within": 0.9},
+        {"family": "B", "size": 2, "circuit_id": 3, "subtask": "c", "medoid": True, "lowest_within": 0.8},
+        {"family": "B", "size": 2, "circuit_id": 4, "subtask": "d", "medoid": False, "lowest_within": 0.8},
+    ]
+
+
+def test_alpha_itself_joins() -> None:
+    assert len(components(CHAIN, 0.5)) == 1
+    assert len(components(CHAIN, np.nextafter(0.5, 1))) == 2
+
+
+def test_a_chain_is_called_one() -> None:
+    found = families(of(CHAIN), 0.5)
+    # Mean similarity to the others: a 1/3, b 1.6/3, c 1.4/3, d 1/3.
+    assert [(row["family"], row["medoid"], row["lowest_within"]) for row in found.rows()] == [
+        ("A", False, 0.0), ("A", True, 0.0), ("A", False, 0.0), ("A", False, 0.0),
+    ]  # fmt: skip
+    assert any(note.startswith("Family A: held together by a chain") for note in found.notes)
+
+
+def test_the_largest_family_comes_first_then_the_first_label() -> None:
+    values = np.eye(6)
+    values[1, 4] = values[4, 1] = values[4, 5] = values[5, 4] = values[0, 2] = values[2, 0] = 0.9
+    found = families(of(values), 0.8)
+    assert [(row["family"], row["subtask"]) for row in found.rows()] == [
+        ("A", "b"), ("A", "e"), ("A", "f"), ("B", "a"), ("B", "c"), ("C", "d"),
+    ]  # fmt: skip
+    assert found.rows()[-1]["lowest_within"] is None
+
+
+def test_names_go_on_after_z() -> None:
+    assert [family.name for family in components(np.eye(28), 0.5)][24:] == ["Y", "Z", "AA", "AB"]
+
+
+def test_null_never_joins() -> None:
+    values = CHAIN.copy()
+    values[1, 2] = values[2, 1] = np.nan
+    assert [family.rows for family in components(values, -1.0)] == [(0, 1, 2, 3)]  # a - c and b - d still do
+    values[:2, 2:] = values[2:, :2] = np.nan
+    assert [family.rows for family in components(values, -1.0)] == [(0, 1), (2, 3)]
+    alone = np.full((3, 3), np.nan)
+    alone[:2, :2] = 1
+    found = families(of(alone), 0.5)
+    assert [(row["family"], row["size"]) for row in found.rows()] == [("A", 2), ("A", 2), ("B", 1)]
+    assert "c: no similarity to any other circuit, so a family of its own at every alpha." in found.notes
+
+
+def test_corrected_values_on_request() -> None:
+    found = families(of(CHAIN), 0.9, corrected=True)  # twice the plain ones: b - c is 1.0
+    assert found.title == "1 family of 4 circuits at alpha = 0.9 (corrected similarity, signed scores)"
+
+
+def test_sweep_by_hand() -> None:
+    found = family_sweep(of(CHAIN))
+    assert found.columns == ["alpha", "n_families", "n_above"]
+    assert [tuple(row.values()) for row in found.rows()] == [(0.5, 1, 2), (0.8, 2, 3), (0.9, 3, 4)]
+
+
+def test_the_useful_alpha_is_the_middle_of_the_widest_range() -> None:
+    alpha, why = useful_alpha(CHAIN)  # 2 families from 0.5 to 0.8, 3 from 0.8 to 0.9
+    assert alpha == pytest.approx(0.65)
+    assert why == "the middle of the widest range of alpha, 0.500 to 0.800, with neither one family nor all apart"
+    assert families(of(CHAIN)).title == f"2 families of 4 circuits at alpha = 0.65 (similarity, signed scores): {why}"
+
+
+@pytest.mark.parametrize(
+    ("values", "alpha", "n"),
+    [
+        pytest.param(np.ones((0, 0)), 0.0, 0, id="none"),
+        pytest.param(np.ones((1, 1)), 0.0, 1, id="one"),
+        pytest.param([[1, 0.3], [0.3, 1]], 0.3, 1, id="two"),
+        pytest.param([[1, np.nan], [np.nan, 1]], 0.0, 2, id="null"),
+        pytest.param(np.full((3, 3), 0.4), 0.4, 1, id="all-equal"),
+    ],
+)
+def test_there_may_be_no_useful_alpha(values: npt.ArrayLike, alpha: float, n: int) -> None:
+    matrix = np.asarray(values, float)
+    found, why = useful_alpha(matrix)
+    assert found == alpha
+    assert why.startswith("no alpha parts these circuits")
+    assert len({row["family"] for row in families(of(matrix)).rows()}) == n
+
+
+@pytest.mark.parametrize("step", [0.0, 0.1])
+@pytest.mark.parametrize("n", [2, 3, 12, 40])
+def test_sweep_is_single_linkage(n: int, step: float) -> None:
+    values = random_similarity(n, seed=n, step=step)
+    heights = np.sort(1 - linkage(squareform(1 - values, checks=False), "single")[:, 2])
+    np.testing.assert_allclose(merges(values), heights, rtol=0, atol=1e-12)
+    alphas, at, above = sweep(values)
+    for alpha, here, over in zip(alphas, at, above, strict=True):
+        assert len(oracle(values, alpha)) == here
+        assert len(oracle(values, np.nextafter(alpha, 2))) == over
+    assert above[-1] == n
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 9), st.integers(0, 10_000), st.floats(-0.6, 1.1))
+def test_families_are_those_of_networkx(n: int, seed: int, alpha: float) -> None:
+    values = random_similarity(n, seed, step=0.25)
+    values[np.random.default_rng(seed).random((n, n)) < 0.2] = np.nan
+    values = np.where(np.isnan(values) | np.isnan(values.T), np.nan, values)
+    found = components(values, alpha)
+    assert sorted(map(sorted, (family.rows for family in found))) == sorted(map(sorted, oracle(values, alpha)))
+    for family in found:
+        inside = [values[i, j] for i in family.rows for j in family.rows if i < j and not math.isnan(values[i, j])]
+        assert family.medoid in family.rows
+        assert family.lowest == min(inside) if inside else math.isnan(family.lowest)
+
+
+@pytest.mark.parametrize("alpha", [math.nan, math.inf])
+def test_alpha_is_a_number(alpha: float) -> None:
+    with pytest.raises(UsageError, match="alpha is a similarity"):
+        families(of(CHAIN), alpha)
+
+
+def test_of_a_database(db: Database) -> None:
+    found = db.families(0.6)
+    assert [row["subtask"] for row in found.rows() if row["family"] == "A"] == ["1+1", "2+2", "3+3"]
+    assert len({row["family"] for row in found.rows()}) == 7
+    steps = db.family_sweep().rows()
+    assert (steps[0]["n_families"], steps[-1]["n_above"], len(steps)) == (1, 9, 8)
+    assert len(db.family_sweep(corrected=True, circuits=[1, 5, 9])) == 2

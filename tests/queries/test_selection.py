@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from circuitdb.connection import reading
+from circuitdb.errors import UsageError
+from circuitdb.graph import GraphShape
+from circuitdb.queries import Database
+from circuitdb.queries.selection import Selection, Where, select
+from circuitdb.records import Circuit, Subtask
+from circuitdb.store import Store
+from stores import SHAPE, circuit, model
+
+
+def write(path: Path, *circuits: Circuit) -> Path:
+    """Store circuits of random scores, each its own unless the spec says so."""
+    store = Store(path)
+    for i, one in enumerate(circuits):
+        rng = np.random.default_rng(i)
+        store.write(one, rng.standard_normal(one.model.shape.n_edges).astype(np.float32))
+    return path
+
+
+def chosen(path: Path, where: Where | None = None) -> Selection:
+    with reading(path) as connection:
+        return select(connection, where or {})
+
+
+def sums(*cells: tuple[int, int], salt: str = "") -> list[Circuit]:
+    return [circuit(f"{a}+{b}", {"digits_a": a, "digits_b": b}, salt=salt) for a, b in cells]
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        pytest.param({}, (1, 2, 3, 4, 5, 6, 7, 8, 9), id="all"),
+        pytest.param({"subtask": "2+2"}, (5,), id="one-name"),
+        pytest.param({"subtask": ["2+2", "1+3"]}, (3, 5), id="two-names"),
+        pytest.param({"circuits": [9, 1]}, (1, 9), id="ids"),
+        pytest.param({"circuits": 4, "model": "tiny", "method": "eap-ig"}, (4,), id="together"),
+        pytest.param({"model": None, "subtask": [], "circuits": ()}, (1, 2, 3, 4, 5, 6, 7, 8, 9), id="empty-filters"),
+    ],
+)
+def test_filters(path: Path, where: Where, ids: tuple[int, ...]) -> None:
+    assert chosen(path, where).ids == ids
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"model": "tinny"}, "There is no model tinny; did you mean tiny? The database has: tiny."),
+        ({"task": "zzz"}, "There is no task zzz. The database has: addition."),
+        ({"method": "eapig"}, "There is no method eapig; did you mean eap-ig? The database has: eap-ig."),
+        (
+            {"subtask": ["1+1", "4+4"]},
+            "There is no subtask 4+4. The database has: 1+1, 1+2, 1+3, 2+1, 2+2, 2+3, 3+1, 3+2, 3+3.",
+        ),
+        ({"circuits": 12}, "There is no circuit 12. The database has: 1, 2, 3, 4, 5, 6, 7, 8, 9."),
+        (
+            {"circuits": [1], "subtask": "2+2"},
+            "No circuit has circuit 1 and subtask 2+2: the names exist, but not together; drop a filter.",
+        ),
+    ],
+)
+def test_wrong_names_are_answered_with_the_right_ones(path: Path, where: Where, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        chosen(path, where)
+
+
+def test_unknown_filters_are_refused(db: Database) -> None:
+    with pytest.raises(TypeError, match="no filter 'modle'; filters are model, task"):
+        db.circuits(modle="tiny")  # type: ignore[call-arg]
+
+
+def test_a_name_that_adds_nothing_is_noted(tmp_path: Path) -> None:
+    other = replace(circuit("7+7", of=model("other")))
+    path = write(tmp_path / "c.duckdb", *sums((1, 1)), other)
+    notes = chosen(path, {"model": "tiny", "subtask": ["1+1", "7+7"]}).notes
+    assert notes == ("No circuit of the selection has subtask 7+7.",)
+
+
+def test_an_empty_database_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "c.duckdb"
+    Store(path).create()
+    found = chosen(path, {"model": "tiny"})
+    assert found.members == ()
+    assert found.notes == ("The database holds no circuit yet; `circuitdb ingest` fills it.",)
+
+
+def test_numbers_sort_as_numbers(tmp_path: Path) -> None:
+    named = [circuit(name, task="parts") for name in ("part 10", "part 2")]
+    path = write(tmp_path / "c.duckdb", *sums((10, 1), (1, 10), (2, 1), (1, 2)), *named)
+    labels = ["addition/1+2", "addition/1+10", "addition/2+1", "addition/10+1", "parts/part 2", "parts/part 10"]
+    assert list(chosen(path).labels) == labels
+
+
+def test_labels_say_what_differs(tmp_path: Path) -> None:
+    one = circuit("1+1", salt="a")
+    path = write(
+        tmp_path / "c.duckdb",
+        one,
+        circuit("1+1", salt="b"),
+        replace(one, method="eap", spec={"x": 1}),
+        replace(one, model=model("other"), spec={"x": 2}),
+    )
+    assert chosen(path).labels == ("other/eap-ig/1+1", "tiny/eap/1+1", "tiny/eap-ig/1+1#1", "tiny/eap-ig/1+1#2")
+    assert chosen(path, {"model": "other"}).labels == ("1+1",)
+
+
+def test_groups_part_what_must_not_be_compared(tmp_path: Path) -> None:
+    one = circuit("1+1")
+    others = [
+        replace(one, steps=10, spec={"x": 1}),
+        replace(one, metric="logit-difference", spec={"x": 2}),
+        replace(one, prompt_style="zero-shot", shots=0, spec={"x": 3}),
+        replace(one, subtask=Subtask("addition", "1+2"), spec={"x": 4}),
+    ]
+    found = chosen(write(tmp_path / "c.duckdb", one, *others))
+    assert sorted(part.ids for part in found.groups().values()) == [(1, 5), (2,), (3,), (4,)]
+    assert found.compared().notes == (
+        "The selection mixes 2 numbers of steps (5, 10) and 2 metrics (kl, logit-difference) and 2 prompt styles "
+        "(few-shot, zero-shot) and 2 numbers of shots (3, 0): a low similarity may come from that alone.",
+    )
+
+
+def test_the_same_scores_twice_are_noted(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    scores = np.arange(SHAPE.n_edges, dtype=np.float32)
+    store.write(circuit("1+1", salt="a"), scores)
+    store.write(circuit("1+1", salt="b"), scores)
+    store.write(circuit("1+2"), -scores)
+    (note,) = chosen(tmp_path / "c.duckdb").compared().notes
+    assert note.startswith("Circuits 1 (1+1#1), 2 (1+1#2) have identical scores")
+
+
+def test_graph_shapes_do_not_mix(tmp_path: Path) -> None:
+    flat = model("flat", GraphShape(2, 3, parallel=True))
+    path = write(tmp_path / "c.duckdb", *sums((1, 1), (1, 2)), circuit("1+1", of=flat))
+    message = (
+        r"different graph shapes: 1 circuit of 2 layers x 3 heads, parallel blocks \(flat\); 2 circuits of 2 layers "
+        r"x 3 heads \(tiny\)\. .* for example model='flat'"
+    )
+    db = Database(path)
+    for ask in (db.similarity, db.families, db.family_sweep, db.containment):
+        with pytest.raises(UsageError, match=message):
+            ask()
+    assert db.similarity(model="tiny").labels == ("1+1", "1+2")
+    assert len(db.stability()) == 2  # a group is of one graph
+    assert len(db.reliability()) == 3
