@@ -7,6 +7,19 @@ dict(zip(found.names, found.scores))
 """
 
 from circuitdb.ingest.models import LoadedModel, load_model
+from circuitdb.ingest.plan import Options
+from circuitdb.ingest.run import Outcome, ingest
 from circuitdb.ingest.scoring import EdgeScores, score_edges
+from circuitdb.ingest.tasks.task import Question, Task
 
-__all__ = ["EdgeScores", "LoadedModel", "load_model", "score_edges"]
+__all__ = [
+    "EdgeScores",
+    "LoadedModel",
+    "Options",
+    "Outcome",
+    "Question",
+    "Task",
+    "ingest",
+    "load_model",
+    "score_edges",
+]
