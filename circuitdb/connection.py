@@ -10,6 +10,7 @@ import os
 import re
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +34,38 @@ _READER: dict[str, str | bool | int | float | list[str]] = {
 }
 _WRITER: dict[str, str | bool | int | float | list[str]] = {"memory_limit": _MEMORY}
 _HOLDER = re.compile(r"held in (?P<program>.+?) \(PID (?P<pid>\d+)\)(?: by user (?P<user>\S+?))?[.\s]")
-# One process can't hold a file with two configurations, so its readers and its writer take turns.
-_turn = threading.RLock()
+
+
+class _Turns:
+    """Readers and a writer of one process: it can't hold a file with two configurations at a time."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._readers, self._writing = 0, False
+
+    @contextmanager
+    def take(self, name: str, *, to_write: bool, deadline: float) -> Iterator[None]:
+        """Wait for one's turn until `deadline` (of the monotonic clock), then raise LockedDatabase."""
+        with self._changed:
+            free = self._changed.wait_for(
+                lambda: not self._writing and not (to_write and self._readers), max(0.0, deadline - time.monotonic())
+            )
+            if not free:
+                raise LockedDatabase(
+                    f"{name} is in use by another thread of this process; wait for it to finish, then try again."
+                )
+            self._writing = to_write
+            self._readers += not to_write
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._writing = False
+                self._readers -= not to_write
+                self._changed.notify_all()
+
+
+_turns: defaultdict[str, _Turns] = defaultdict(_Turns)
 
 
 @contextmanager
@@ -46,8 +77,9 @@ def reading(path: str | os.PathLike[str], *, timeout: float = 10.0) -> Iterator[
     name = os.fspath(path)
     if not Path(name).is_file():
         raise MissingDatabase(f"There is no database {name}; make one with `circuitdb ingest`, or name it with --db.")
-    with _turn:
-        connection = _connect(name, read_only=True, timeout=timeout)
+    deadline = time.monotonic() + timeout
+    with _turns[os.path.realpath(name)].take(name, to_write=False, deadline=deadline):
+        connection = _connect(name, read_only=True, timeout=timeout, deadline=deadline)
         try:
             migrations.require_current(connection, name)
             yield connection
@@ -67,10 +99,11 @@ def writing(path: str | os.PathLike[str], *, timeout: float = 60.0) -> Iterator[
         raise StoreError(f"The folder {folder} does not exist; make it, or name another file with --db.")
     if Path(name).is_dir():
         raise StoreError(f"{name} is a folder; name a file with --db.")
-    with _turn:
+    deadline = time.monotonic() + timeout
+    with _turns[os.path.realpath(name)].take(name, to_write=True, deadline=deadline):
         if not Path(name).exists():
             _create(name)
-        connection = _connect(name, read_only=False, timeout=timeout)
+        connection = _connect(name, read_only=False, timeout=timeout, deadline=deadline)
         try:
             migrations.migrate(connection, name)
             yield connection
@@ -101,8 +134,8 @@ def _create(name: str) -> None:
             raise StoreError(f"{name} can't be created: {_first_line(error)}") from error
 
 
-def _connect(name: str, *, read_only: bool, timeout: float) -> duckdb.DuckDBPyConnection:
-    deadline, pause = time.monotonic() + timeout, 0.01
+def _connect(name: str, *, read_only: bool, timeout: float, deadline: float) -> duckdb.DuckDBPyConnection:
+    pause = 0.01
     while True:
         try:
             return duckdb.connect(name, read_only=read_only, config=_READER if read_only else _WRITER)

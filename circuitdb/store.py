@@ -7,7 +7,7 @@ go on.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import duckdb
@@ -80,17 +80,18 @@ class Store:
                 subtask_id = _subtask(connection, circuit.subtask)
                 circuit_id = _next(connection, "circuit")
                 if old is not None:
-                    _delete(connection, old)
+                    _delete(connection, old, successor=circuit_id)
                 _insert_circuit(connection, circuit, batch, (circuit_id, model_id, subtask_id, graph_id))
                 _append(connection, "edge_score", batch.score_table(circuit_id))
                 _append(connection, "fold_score", batch.fold_table(circuit_id))
                 _append(connection, "example", _example_table(circuit_id, examples))
                 if accuracy is not None:
-                    connection.execute(
-                        "INSERT INTO evaluation VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'circuitdb')",
-                        [model_id, subtask_id, circuit_id, accuracy.metric, accuracy.filter, accuracy.value,
-                         accuracy.stderr, accuracy.n],
-                    )  # fmt: skip
+                    evaluation: dict[str, object] = {
+                        "model_id": model_id, "subtask_id": subtask_id, "circuit_id": circuit_id,
+                        "metric": accuracy.metric, "filter": accuracy.filter, "value": accuracy.value,
+                        "stderr": accuracy.stderr, "n": accuracy.n, "source": "circuitdb",
+                    }  # fmt: skip
+                    _insert(connection, "evaluation", evaluation)
             # Without it the rows of many small transactions stay in the write-ahead log and the file grows by half.
             connection.execute("CHECKPOINT")
         return circuit_id
@@ -104,6 +105,11 @@ def _one(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[o
 def _next(connection: duckdb.DuckDBPyConnection, table: str) -> int:
     found = _one(connection, f"SELECT coalesce(max({table}_id), 0) + 1 FROM {table}", [])
     return 1 if found is None else found
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, row: Mapping[str, object]) -> None:
+    marks = ", ".join("?" * len(row))
+    connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", list(row.values()))
 
 
 def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
@@ -123,7 +129,11 @@ def _graph(connection: duckdb.DuckDBPyConnection, shape: GraphShape) -> int:
         return found
     graph_id = _next(connection, "graph")
     nodes, edges = batches.graph_tables(shape, graph_id)
-    connection.execute("INSERT INTO graph VALUES (?, ?, ?, ?, ?, ?)", [graph_id, *key, nodes.num_rows, edges.num_rows])
+    row: dict[str, object] = {
+        "graph_id": graph_id, "n_layers": shape.n_layers, "n_heads": shape.n_heads, "parallel": shape.parallel,
+        "n_nodes": nodes.num_rows, "n_edges": edges.num_rows,
+    }  # fmt: skip
+    _insert(connection, "graph", row)
     _append(connection, "node", nodes)
     _append(connection, "edge", edges)
     return graph_id
@@ -139,11 +149,13 @@ def _model(connection: duckdb.DuckDBPyConnection, model: Model, graph_id: int) -
     if found is not None:
         return found
     model_id = _next(connection, "model")
-    connection.execute(
-        "INSERT INTO model VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [model_id, graph_id, model.name, model.revision, model.architecture, model.shape.n_layers, model.shape.n_heads,
-         model.n_kv_heads, model.d_model, model.shape.parallel, model.n_parameters, model.weights_digest],
-    )  # fmt: skip
+    row: dict[str, object] = {
+        "model_id": model_id, "graph_id": graph_id, "name": model.name, "revision": model.revision,
+        "architecture": model.architecture, "n_layers": model.shape.n_layers, "n_heads": model.shape.n_heads,
+        "n_kv_heads": model.n_kv_heads, "d_model": model.d_model, "parallel": model.shape.parallel,
+        "n_parameters": model.n_parameters, "weights_digest": model.weights_digest,
+    }  # fmt: skip
+    _insert(connection, "model", row)
     return model_id
 
 
@@ -151,7 +163,10 @@ def _subtask(connection: duckdb.DuckDBPyConnection, subtask: Subtask) -> int:
     task_id = _one(connection, "SELECT task_id FROM task WHERE name = ?", [subtask.task])
     if task_id is None:
         task_id = _next(connection, "task")
-        connection.execute("INSERT INTO task VALUES (?, ?, ?)", [task_id, subtask.task, subtask.task_description])
+        task: dict[str, object] = {
+            "task_id": task_id, "name": subtask.task, "description": subtask.task_description,
+        }  # fmt: skip
+        _insert(connection, "task", task)
     parameters = canonical_json(dict(subtask.parameters))
     found = _one(
         connection,
@@ -161,7 +176,10 @@ def _subtask(connection: duckdb.DuckDBPyConnection, subtask: Subtask) -> int:
     if found is not None:
         return found
     subtask_id = _next(connection, "subtask")
-    connection.execute("INSERT INTO subtask VALUES (?, ?, ?, ?)", [subtask_id, task_id, subtask.name, parameters])
+    row: dict[str, object] = {
+        "subtask_id": subtask_id, "task_id": task_id, "name": subtask.name, "parameters": parameters,
+    }  # fmt: skip
+    _insert(connection, "subtask", row)
     return subtask_id
 
 
@@ -183,8 +201,7 @@ def _insert_circuit(
         "n_edges": batch.scores.size, "n_nonfinite": batch.n_nonfinite, "score_digest": batch.digest,
         "spec_digest": circuit.spec_digest, "spec": canonical_json(circuit.spec),
     }  # fmt: skip
-    marks = ", ".join("?" * len(row))
-    connection.execute(f"INSERT INTO circuit ({', '.join(row)}) VALUES ({marks})", list(row.values()))
+    _insert(connection, "circuit", row)
 
 
 def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:
@@ -206,8 +223,9 @@ def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:
     )
 
 
-def _delete(connection: duckdb.DuckDBPyConnection, circuit_id: int) -> None:
-    """Remove a circuit and all that hangs on it; notes stay, since they are the user's own words."""
+def _delete(connection: duckdb.DuckDBPyConnection, circuit_id: int, *, successor: int) -> None:
+    """Remove a circuit and all that hangs on it; notes are the user's own words, and pass to its successor."""
+    connection.execute("UPDATE note SET circuit_id = ? WHERE circuit_id = ?", [successor, circuit_id])
     for table in ("edge_score", "fold_score", "example", "evaluation", "circuit"):
         connection.execute(f"DELETE FROM {table} WHERE circuit_id = ?", [circuit_id])
     connection.execute("DELETE FROM faithfulness WHERE ? IN (circuit_id, data_circuit_id)", [circuit_id])

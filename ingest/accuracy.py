@@ -1,4 +1,4 @@
-"""How often the model is right on the very questions whose circuit is scored: greedy decoding, exact match."""
+"""How often the model is right on a circuit's questions, skipped ones included: greedy decoding, exact match."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from transformers import DynamicCache
 
 from circuitdb.ingest import prefix
+from circuitdb.ingest.memory import batch_size_for
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.tasks.task import Task
 from circuitdb.ingest.tokens import TokenisedQuestion
@@ -23,21 +24,24 @@ def predictions(model: LoadedModel, questions: Sequence[TokenisedQuestion]) -> l
     texts = [""] * len(questions)
     for length in sorted({len(q.ids) for q in questions}):
         members = [i for i, q in enumerate(questions) if len(q.ids) == length]
-        written = _decode(
-            model,
-            torch.tensor([questions[i].ids for i in members], device=model.device),
-            1 + max(len(questions[i].answer_ids) for i in members),
-        )
-        for i, ids in zip(members, written.tolist(), strict=True):
-            texts[i] = _text(model, ids)
+        n_tokens = 1 + max(len(questions[i].answer_ids) for i in members)
+        size = batch_size_for(model, length + n_tokens, 0, len(members))
+        for start in range(0, len(members), size):
+            batch = members[start : start + size]
+            tokens = torch.tensor([questions[i].ids for i in batch], device=model.device)
+            for i, ids in zip(batch, _decode(model, tokens, n_tokens).tolist(), strict=True):
+                texts[i] = _text(model, ids)
     return texts
 
 
 def accuracy(task: Task, questions: Sequence[TokenisedQuestion], texts: Sequence[str]) -> tuple[Accuracy, list[bool]]:
-    """Share of right answers with its binomial standard error, and which were right."""
+    """Share of right answers with its binomial standard error, and which were right.
+
+    Where all or none are right the formula's zero would claim certainty: the error is None.
+    """
     right = [task.read_answer(text) == q.question.answer for q, text in zip(questions, texts, strict=True)]
     n, share = len(right), sum(right) / len(right)
-    return Accuracy(share, math.sqrt(share * (1 - share) / n), n), right
+    return Accuracy(share, math.sqrt(share * (1 - share) / n) if 0 < share < 1 else None, n), right
 
 
 def _decode(model: LoadedModel, tokens: torch.Tensor, n_tokens: int) -> torch.Tensor:
@@ -55,4 +59,4 @@ def _decode(model: LoadedModel, tokens: torch.Tensor, n_tokens: int) -> torch.Te
 def _text(model: LoadedModel, ids: list[int]) -> str:
     if model.tokenizer is None:
         raise AssertionError("tokenise already refused a model without a tokenizer")
-    return str(model.tokenizer.decode(ids, skip_special_tokens=True)).strip().split("\n")[0].strip()
+    return str(model.tokenizer.decode(ids, skip_special_tokens=True)).split("\n")[0].strip()

@@ -60,7 +60,7 @@ class Layer:
         d_head = _matrix(self.attention.q).shape[0] // self.n_heads
         parts = []
         for projection in (self.attention.q, self.attention.k, self.attention.v):
-            rows = read(projection)
+            rows = read(projection).to(self.attention_norm.weight.dtype)
             per_head = rows.reshape(-1, d_head, *rows.shape[1:])
             parts.append(per_head.repeat_interleave(self.n_heads // per_head.shape[0], 0))
         return parts
@@ -106,7 +106,7 @@ def _read_layer(model: LoadedModel, index: int, block: Any) -> Layer:
         raise ModelError(f"{what} scales what its parts write; scoring that is not supported yet.")
     if "MoE" in type(block.mlp).__name__:
         raise ModelError(f"{what} is a mixture of experts, whose routing has no place in this edge set.")
-    d_model, device, dtype = model.record.d_model, model.device, model.dtype
+    d_model, device, dtype = model.record.d_model, model.device, accumulation_dtype(model.dtype)
     attention_norm = read_norm(block.ln1, d_model, device, dtype)
     own_norm = hasattr(block, "ln2")
     if not own_norm and not model.record.shape.parallel:
@@ -157,6 +157,11 @@ def ungrouped(anatomy: Anatomy) -> Iterator[None]:
             handle.remove()
         for original, groups in changed:
             original.num_key_value_groups = groups
+
+
+def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Type that gradients and scores are summed in: float32 for half-precision models, otherwise the model's own."""
+    return dtype if dtype == torch.float64 else torch.float32
 
 
 def _matrix(projection: Any) -> Tensor:

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import Module
 
-from circuitdb.ingest.anatomy import Anatomy, Layer
+from circuitdb.ingest.anatomy import Anatomy, Layer, accumulation_dtype
 from circuitdb.ingest.metrics import scored_logits
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.norms import Norm
@@ -110,8 +110,7 @@ class TargetGradients:
         shape, d_model = anatomy.shape, like.shape[-1]
         n_layers, n_heads, d_head = shape.n_layers, shape.n_heads, biases[0].shape[-1]
         self.anatomy, self.n_rows, self.biases = anatomy, n_rows, biases
-        # Half-precision gradients are summed in float32.
-        kind = like.dtype if like.dtype == torch.float64 else torch.float32
+        kind = accumulation_dtype(like.dtype)
 
         def zeros(*size: int) -> Tensor:
             return torch.zeros(size, device=like.device, dtype=kind)
@@ -132,8 +131,10 @@ class TargetGradients:
         for index, layer in enumerate(self.anatomy.layers):
             self._watch_layer(held, index, layer, step, weight)
 
+        kind = self.logits.dtype
+
         def final(gradient: Tensor) -> None:
-            self.logits += weight * gradient.reshape(self.n_rows, -1)
+            self.logits += weight * gradient.reshape(self.n_rows, -1).to(kind)
 
         held.gradient(self.anatomy.final_stream, final)
 

@@ -26,12 +26,12 @@ def differences(
     n_rows, d_model = clean.embedding.shape[0] * clean.embedding.shape[1], clean.embedding.shape[2]
     n_heads = anatomy.shape.n_heads
     found = torch.empty(anatomy.shape.n_sources, n_rows, d_model, dtype=kind, device=clean.embedding.device)
-    found[0] = (corrupted.embedding - clean.embedding).reshape(n_rows, d_model)
+    found[0] = (corrupted.embedding.to(kind) - clean.embedding.to(kind)).reshape(n_rows, d_model)
     for index, layer in enumerate(anatomy.layers):
         first = 1 + index * (n_heads + 1)
         change = (corrupted.heads[index].to(kind) - clean.heads[index].to(kind)).reshape(n_rows, n_heads, -1)
         torch.bmm(change.transpose(0, 1), layer.output_weights().to(kind), out=found[first : first + n_heads])
-        found[first + n_heads] = (corrupted.mlps[index] - clean.mlps[index]).reshape(n_rows, d_model)
+        found[first + n_heads] = (corrupted.mlps[index].to(kind) - clean.mlps[index].to(kind)).reshape(n_rows, d_model)
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import torch
 
@@ -12,6 +14,7 @@ from circuitdb.ingest.models import LoadedModel
 _SHARE = 0.5
 # Tensors of the width of the residual stream that a layer's forward and backward pass keep per position, roughly.
 _ACTIVATIONS = 40
+_MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 def batch_size_for(model: LoadedModel, n_positions: int, n_steps: int, n_examples: int) -> int:
@@ -32,4 +35,21 @@ def bytes_per_example(model: LoadedModel, n_positions: int, n_steps: int) -> int
 def _free(device: torch.device) -> int:
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(_available(), _allowed())
+
+
+def _available() -> int:
+    """Memory that a process can get without swapping; half of all where the system does not tell."""
+    if _MEMINFO.exists():
+        for line in _MEMINFO.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def _allowed() -> int:
+    """What a container leaves: its limit less what is used; no limit outside one."""
+    limit, used = (_CGROUP / name for name in ("memory.max", "memory.current"))
+    if limit.exists() and used.exists() and limit.read_text().strip() != "max":
+        return max(0, int(limit.read_text()) - int(used.read_text()))
+    return sys.maxsize

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,10 +163,15 @@ def _record(
     )
 
 
+# What a configuration says of where it lies and how it was loaded, not of what the model computes.
+_NOT_COMPUTED = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
+
+
 def _digest(model: PreTrainedModel) -> str:
-    """SHA-256 over the names and bytes of all parameters, in name order."""
-    total = hashlib.sha256()
-    for name, tensor in sorted(model.named_parameters(), key=lambda item: item[0]):
+    """SHA-256 over the configuration and the names and bytes of all parameters and buffers, in name order."""
+    config = {key: value for key, value in model.config.to_dict().items() if key not in _NOT_COMPUTED}
+    total = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
+    for name, tensor in sorted([*model.named_parameters(), *model.named_buffers()], key=lambda item: item[0]):
         total.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
-        total.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+        total.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().data)
     return total.hexdigest()

@@ -50,7 +50,7 @@ def read_norm(component: Any, d_model: int, device: torch.device, dtype: torch.d
     eps = next((getattr(original, key) for key in ("eps", "variance_epsilon") if hasattr(original, key)), None)
     if eps is None:
         eps = component.config.eps
-    scale = torch.ones(d_model, device=device, dtype=dtype) if weight is None else weight.detach()
+    scale = torch.ones(d_model, device=device, dtype=dtype) if weight is None else weight.detach().to(dtype)
     if weight is not None and component.uses_weight_offset:
         scale = 1 + scale
-    return Norm(scale, None if bias is None else bias.detach(), float(eps), is_layer_norm)
+    return Norm(scale, None if bias is None else bias.detach().to(dtype), float(eps), is_layer_norm)

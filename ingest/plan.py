@@ -42,8 +42,10 @@ class Options:
         ):
             if value < least:
                 raise UsageError(f"The number of {name} must be at least {least}, not {value}.")
-        if self.folds > self.n_examples:
-            raise UsageError(f"{self.n_examples} examples can't be split into {self.folds} folds.")
+        if 2 * self.folds > self.n_examples:
+            raise UsageError(
+                f"{self.n_examples} examples can't be split into {self.folds} folds with at least a pair in each."
+            )
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"A batch needs at least one pair, not {self.batch_size}.")
         path.points(self.method, self.steps, self.grid, metrics.find(self.metric))
@@ -51,12 +53,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """One circuit to score: its questions, how they were paired, the fold of each pair, and its spec."""
+    """One circuit to score: its questions, how they were paired, and its spec."""
 
     subtask: Subtask
     questions: tuple[TokenisedQuestion, ...]
     pairing: Pairing
-    folds: tuple[int, ...]
     spec: dict[str, Json]
 
     @property
@@ -75,29 +76,28 @@ def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> 
             f"{task.name} {subtask.name} has prompts of {longest} tokens, more than the {model.n_context} of "
             f"{model.record.name}'s context: use fewer shots."
         )
-    pairing = pair(questions, distinct_first_token=metrics.find(options.metric).needs_labels)
-    n_pairs = len(pairing.pairs)
-    if n_pairs < options.folds:
+    needs_labels = metrics.find(options.metric).needs_labels
+    pairing = pair(questions, folds=options.folds, distinct_first_token=needs_labels)
+    n_filled = len({p.fold for p in pairing.pairs})
+    if n_filled < options.folds:
         reasons = sorted({outcome for outcome in pairing.outcomes if isinstance(outcome, str)})
         raise TaskError(
-            f"{task.name} {subtask.name} has {n_pairs} pairs to score, too few for {options.folds} folds"
-            f"{': ' + '; '.join(reasons) if reasons else ''}."
+            f"{task.name} {subtask.name} has pairs to score in {n_filled} of {options.folds} folds"
+            f"{': ' + '; '.join(reasons) if reasons else ''}; use more examples or fewer folds."
         )
-    folds = tuple(i % options.folds for i in range(n_pairs))
-    return Job(subtask, questions, pairing, folds, _spec(model, task, subtask, pairing, options))
+    return Job(subtask, questions, pairing, _spec(model, task, subtask, pairing, options))
 
 
 def _spec(model: LoadedModel, task: Task, subtask: Subtask, pairing: Pairing, options: Options) -> dict[str, Json]:
     """All that decides the scores; not device and batch size, which change them by rounding only."""
     gradient_path = options.method == "eap-ig"
     ids: list[Json] = [
-        [list(p.clean.ids), list(p.corrupted.ids), p.clean.answer_ids[0], p.corrupted.answer_ids[0]]
+        [list(p.clean.ids), list(p.corrupted.ids), p.clean.answer_ids[0], p.corrupted.answer_ids[0], p.fold]
         for p in pairing.pairs
     ]
     return {
         "score_version": SCORE_VERSION,
         "model": model.record.name,
-        "revision": model.record.revision,
         "weights": model.record.weights_digest,
         "dtype": str(model.dtype).removeprefix("torch."),
         "task": task.name,

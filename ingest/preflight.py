@@ -2,7 +2,7 @@
 
 1. Writers add up: the differences of all sources sum to the change of the final residual stream.
 2. Readers add up: for every source, its edges' scores sum to its node score, the plain gradient at its output times its
-   difference. This holds only if the gradient at every target is right.
+   difference. A target whose gradient is missing or wrong shows here, unless another one's error makes up for it.
 3. Copies of grouped keys and values, and cached keys and values of a prefix, leave the logits as they are.
 """
 
@@ -30,8 +30,12 @@ def preflight(model: LoadedModel, anatomy: Anatomy) -> None:
     if "preflight" in model.checked:
         return
     clean, corrupted = _prompts(model)
+    with torch.no_grad():
+        plain = run(model, clean, prefix.NO_PREFIX)
+    if not bool(torch.isfinite(plain).all()):
+        raise ModelError("The model's logits are not finite; try --dtype float32.")
     with ungrouped(anatomy):
-        _check_outputs(model, clean)
+        _check_outputs(model, clean, plain)
         _check_sums(model, anatomy, clean, corrupted)
     model.checked.add("preflight")
 
@@ -45,12 +49,11 @@ def _prompts(model: LoadedModel) -> tuple[Tensor, Tensor]:
     return clean[None].to(model.device), other[None].to(model.device)
 
 
-def _check_outputs(model: LoadedModel, tokens: Tensor) -> None:
+def _check_outputs(model: LoadedModel, tokens: Tensor, plain: Tensor) -> None:
     with torch.no_grad():
-        plain = run(model, tokens, prefix.NO_PREFIX)
+        copied = run(model, tokens, prefix.NO_PREFIX)
         cached = run(model, tokens, prefix.compute(model, tokens[0, : tokens.shape[1] // 2]))
-    if not bool(torch.isfinite(plain).all()):
-        raise ModelError("The model's logits are not finite; try --dtype float32.")
+    _require(model, "copies of grouped keys and values for each head leave the logits as they are", copied, plain)
     _require(model, "a pass with cached keys and values gives the logits of a plain one", cached, plain)
 
 

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Protocol
 
 from circuitdb import __version__
-from circuitdb.errors import TaskError
+from circuitdb.errors import ModelError, TaskError
 from circuitdb.ingest.accuracy import accuracy, predictions
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.pairs import Pair, groups
@@ -131,10 +131,14 @@ def _score(
     store: Store, scorer: Scorer, task: Task, job: Job, options: Options, told: Watcher, *, replace: bool
 ) -> Outcome:
     started_at, start = datetime.now(UTC), time.perf_counter()
-    found = scorer.score(groups(job.pairing.pairs, job.folds), told.progress)
+    try:
+        found = scorer.score(groups(job.pairing.pairs), told.progress)
+    except ModelError as error:
+        return Outcome(job.subtask.name, "failed", reason=str(error))
+    seconds = time.perf_counter() - start
     texts = predictions(scorer.model, job.questions)
     share, right = accuracy(task, job.questions, texts)
-    circuit = _circuit(scorer.model, job, options, found, started_at, time.perf_counter() - start)
+    circuit = _circuit(scorer.model, job, options, found, started_at, seconds)
     circuit_id = store.write(
         circuit,
         found.scores,
@@ -190,7 +194,6 @@ def _circuit(
 
 
 def _examples(job: Job, texts: Sequence[str], right: Sequence[bool]) -> list[Example]:
-    folds = iter(job.folds)
     found = []
     for question, outcome, text, correct in zip(job.questions, job.pairing.outcomes, texts, right, strict=True):
         partner = outcome.corrupted if isinstance(outcome, Pair) else None
@@ -201,7 +204,7 @@ def _examples(job: Job, texts: Sequence[str], right: Sequence[bool]) -> list[Exa
                 answer=question.question.answer,
                 corrupted_answer=partner.question.answer if partner else None,
                 n_tokens=len(question.ids),
-                fold=next(folds) if partner else None,
+                fold=outcome.fold if isinstance(outcome, Pair) else None,
                 reason=None if isinstance(outcome, Pair) else outcome,
                 prediction=text,
                 correct=correct,

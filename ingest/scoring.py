@@ -73,7 +73,7 @@ def score_edges(
     grid: str = "right",
     metric: str = "kl",
     labels: Tensor | None = None,
-    folds: int = 2,
+    folds: int = 1,
     batch_size: int | None = None,
     share_prefix: bool = True,
     progress: Progress | None = None,
@@ -89,7 +89,7 @@ def score_edges(
         grid: `right` or `left`.
         metric: `kl` or `logit-difference`, at the last position.
         labels: [batch, 2], token ids of the answer and of the corrupted answer, for logit-difference.
-        folds: disjoint parts of the examples (every folds-th) whose scores are kept apart as well.
+        folds: disjoint parts of the pairs (every folds-th) whose scores are kept apart as well.
         batch_size: pairs in one pass; by default as many as fit in memory.
         share_prefix: compute what all prompts begin with only once; exact.
         progress: called with the share of the work done, 0..1.
@@ -155,7 +155,7 @@ class Scorer:
         if n_examples == 0:
             raise UsageError("There are no examples to score.")
         if n_examples < self.n_folds:
-            raise UsageError(f"{n_examples} examples can't be split into {self.n_folds} folds.")
+            raise UsageError(f"{n_examples} pairs can't be split into {self.n_folds} folds.")
         shape = self.anatomy.shape
         sums = torch.zeros(self.n_folds, shape.n_sources, shape.n_targets, dtype=torch.float64)
         counts = torch.zeros(self.n_folds, dtype=torch.int64)

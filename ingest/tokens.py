@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from circuitdb.errors import ModelError
+from circuitdb.errors import ModelError, TaskError
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.tasks.task import Question
 
@@ -31,8 +31,8 @@ class TokenisedQuestion:
 def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQuestion:
     """Tokenise with the tokenizer's own special tokens.
 
-    Raises ModelError if the model has no tokenizer, if it puts two BOS tokens in front, or if no boundary lies before
-    the answer.
+    Raises ModelError if the model has no tokenizer or its tokenizer puts two BOS tokens in front, TaskError if no
+    boundary lies before the answer.
     """
     tokenizer = model.tokenizer
     if tokenizer is None:
@@ -45,7 +45,7 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
             if bos is not None and ids[:2] == (bos, bos):
                 raise ModelError("The tokenizer puts two BOS tokens in front of a prompt; repair its settings first.")
             return TokenisedQuestion(question, text, ids, whole[len(ids) :])
-    raise ModelError(
+    raise TaskError(
         f"The tokenizer of {model.record.name} has no token boundary before the answer in {question.solved!r}."
     )
 

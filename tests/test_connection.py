@@ -120,6 +120,20 @@ def test_reader_and_writer_of_one_process_take_turns(tmp_path: Path) -> None:
     assert written == [2]
 
 
+def test_readers_of_one_process_do_not_wait_for_each_other_and_a_writer_waits_no_longer_than_told(
+    tmp_path: Path,
+) -> None:
+    path = addition_store(tmp_path / "circuits.duckdb", digits=1)
+    with reading(path), reading(path, timeout=0.0) as second:
+        assert second.execute("SELECT count(*) FROM circuit").fetchall() == [(1,)]
+        start = time.monotonic()
+        with pytest.raises(LockedDatabase, match="in use by another thread of this process"):
+            writing(path, timeout=0.2).__enter__()
+        assert 0.2 <= time.monotonic() - start < 5
+    with writing(path, timeout=0.0):
+        pass
+
+
 def test_reader_can_touch_nothing_else(tmp_path: Path, shared_store: Path) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("a\n1\n")

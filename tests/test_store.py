@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import rankdata
 
-from circuitdb.connection import reading
+from circuitdb.connection import reading, writing
 from circuitdb.errors import ScoreError, StoreError
 from circuitdb.graph import GraphShape
 from circuitdb.records import Accuracy, Example
@@ -88,6 +88,15 @@ def test_same_spec_is_kept_and_replace_is_explicit(store: Store) -> None:
         (3, SHAPE.n_edges, pytest.approx(float(SCORES.sum()) * 4, abs=1e-4)),
     ]
     assert set(store.finished().values()) == {2, 3}
+
+
+def test_notes_pass_to_the_successor(store: Store) -> None:
+    store.write(circuit(), SCORES)
+    with writing(store.path) as connection:
+        connection.execute("INSERT INTO note (circuit_id, text) VALUES (1, 'odd'), (NULL, 'general')")
+    store.write(circuit(salt="other"), SCORES)
+    assert store.write(circuit(), SCORES, replace=True) == 3
+    assert rows(Path(store.path), "SELECT circuit_id, text FROM note ORDER BY text") == [(None, "general"), (3, "odd")]
 
 
 def test_graph_model_and_subtask_are_shared(store: Store) -> None:

@@ -56,7 +56,7 @@ def ingest(
     from circuitdb.ingest.tasks import registry
     from circuitdb.store import Store
 
-    chosen = registry.find(task, registry.parse_digits(digits))
+    chosen = registry.find(task, {"digits": digits})
     options = Options(method, steps, grid, metric, shots, examples, folds, seed, batch_size)
     store = Store(db, timeout=timeout)
     store.create()

@@ -62,6 +62,7 @@ class IngestProgress:
 
     def progress(self, share: float) -> None:
         """Share of the current circuit that is done, 0..1."""
+        # The last tenth is for the accuracy and for storing.
         self._bar.update(self._row, completed=self._done + 0.9 * share)
 
     def finished(self, outcome: Outcome) -> None:

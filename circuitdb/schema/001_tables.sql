@@ -102,7 +102,7 @@ COMMENT ON COLUMN model.n_kv_heads IS 'Key-value heads of a layer; fewer than n_
 COMMENT ON COLUMN model.d_model IS 'Width of the residual stream.';
 COMMENT ON COLUMN model.parallel IS 'Parallel attention and MLP.';
 COMMENT ON COLUMN model.n_parameters IS 'Number of parameters; NULL for imported circuits.';
-COMMENT ON COLUMN model.weights_digest IS 'SHA-256 of the weights as loaded; NULL for imported circuits.';
+COMMENT ON COLUMN model.weights_digest IS 'SHA-256 of configuration and weights as loaded, so of their type too; NULL for imported circuits.';
 
 CREATE TABLE task (
     task_id INTEGER PRIMARY KEY,
@@ -179,7 +179,7 @@ COMMENT ON COLUMN circuit.shots IS 'Solved questions before the scored one.';
 COMMENT ON COLUMN circuit.seed IS 'Seed of the examples.';
 COMMENT ON COLUMN circuit.n_examples IS 'Pairs that were scored.';
 COMMENT ON COLUMN circuit.n_skipped IS 'Questions left out; the reason is in example.';
-COMMENT ON COLUMN circuit.n_folds IS 'Disjoint parts of the examples whose scores are kept apart in fold_score.';
+COMMENT ON COLUMN circuit.n_folds IS 'Parts of the examples, with no question in common, whose scores are kept apart in fold_score.';
 COMMENT ON COLUMN circuit.metric_clean IS 'Mean metric of the clean runs.';
 COMMENT ON COLUMN circuit.metric_corrupted IS 'Mean metric of the corrupted runs.';
 COMMENT ON COLUMN circuit.bos IS 'Whether the prompts begin with the tokenizer''s BOS token.';
@@ -189,12 +189,12 @@ COMMENT ON COLUMN circuit.device IS 'Device the model computed on.';
 COMMENT ON COLUMN circuit.batch_size IS 'Pairs in a batch; scores do not depend on it beyond rounding.';
 COMMENT ON COLUMN circuit.software IS 'Versions of circuitdb, torch, transformer_lens, transformers and Python.';
 COMMENT ON COLUMN circuit.started_at IS 'When scoring began.';
-COMMENT ON COLUMN circuit.wall_time_s IS 'Seconds that scoring took.';
+COMMENT ON COLUMN circuit.wall_time_s IS 'Seconds that scoring took; reading the answers for the accuracy is not in it.';
 COMMENT ON COLUMN circuit.n_edges IS 'Rows in edge_score.';
 COMMENT ON COLUMN circuit.n_nonfinite IS 'Scores that were not finite and are stored as NULL.';
 COMMENT ON COLUMN circuit.score_digest IS 'SHA-256 of the scores (float32, little endian, edge order): equal digests are equal circuits.';
 COMMENT ON COLUMN circuit.spec_digest IS 'SHA-256 of spec: the key by which an ingest resumes.';
-COMMENT ON COLUMN circuit.spec IS 'Everything that decides the scores: weights, token ids, method and its options.';
+COMMENT ON COLUMN circuit.spec IS 'Everything that decides the scores: digests of the weights and of the token ids, method and its options.';
 
 CREATE TABLE example (
     circuit_id INTEGER NOT NULL,
@@ -247,8 +247,8 @@ COMMENT ON COLUMN fold_score.edge_id IS 'Edge of the circuit''s graph.';
 COMMENT ON COLUMN fold_score.score IS 'Change of the mean metric over the fold''s examples; NULL where it was not finite.';
 
 CREATE TABLE evaluation (
-    model_id INTEGER NOT NULL,
-    subtask_id INTEGER NOT NULL,
+    model_id INTEGER,
+    subtask_id INTEGER,
     circuit_id INTEGER,
     metric VARCHAR NOT NULL,
     filter VARCHAR,
@@ -258,8 +258,8 @@ CREATE TABLE evaluation (
     source VARCHAR NOT NULL
 );
 COMMENT ON TABLE evaluation IS 'How well a model does on a subtask: our own accuracies and imported results.';
-COMMENT ON COLUMN evaluation.model_id IS 'Model.';
-COMMENT ON COLUMN evaluation.subtask_id IS 'Subtask.';
+COMMENT ON COLUMN evaluation.model_id IS 'Model; NULL where an imported name matches none.';
+COMMENT ON COLUMN evaluation.subtask_id IS 'Subtask; NULL where the result is of a whole task, or an imported name matches none.';
 COMMENT ON COLUMN evaluation.circuit_id IS 'The circuit whose examples were used; NULL for imported results.';
 COMMENT ON COLUMN evaluation.metric IS 'What was measured, for example accuracy.';
 COMMENT ON COLUMN evaluation.filter IS 'How the answer was read, for example greedy.';

@@ -9,7 +9,7 @@ FROM circuit AS c
 JOIN model AS m USING (model_id)
 JOIN subtask AS s USING (subtask_id)
 JOIN task AS t USING (task_id)
-LEFT JOIN evaluation AS e ON e.circuit_id = c.circuit_id AND e.metric = 'accuracy' AND e.source = 'circuitdb';
+LEFT JOIN evaluation AS e ON e.circuit_id = c.circuit_id AND e.metric = 'accuracy' AND e.filter = 'greedy' AND e.source = 'circuitdb';
 COMMENT ON VIEW circuits IS 'Everything a person wants to see of a circuit, one row each.';
 
 CREATE VIEW subtask_parameters AS
@@ -97,11 +97,11 @@ COMMENT ON COLUMN circuits.shots IS 'Solved questions before the scored one.';
 COMMENT ON COLUMN circuits.seed IS 'Seed of the examples.';
 COMMENT ON COLUMN circuits.n_examples IS 'Pairs that were scored.';
 COMMENT ON COLUMN circuits.n_skipped IS 'Questions left out; the reason is in example.';
-COMMENT ON COLUMN circuits.n_folds IS 'Disjoint parts of the examples whose scores are kept apart in fold_score.';
+COMMENT ON COLUMN circuits.n_folds IS 'Parts of the examples, with no question in common, whose scores are kept apart in fold_score.';
 COMMENT ON COLUMN circuits.accuracy IS 'The model''s share of right answers on the circuit''s questions; NULL where it was not asked.';
 COMMENT ON COLUMN circuits.metric_clean IS 'Mean metric of the clean runs.';
 COMMENT ON COLUMN circuits.metric_corrupted IS 'Mean metric of the corrupted runs.';
-COMMENT ON COLUMN circuits.wall_time_s IS 'Seconds that scoring took.';
+COMMENT ON COLUMN circuits.wall_time_s IS 'Seconds that scoring took; reading the answers is not in it.';
 COMMENT ON COLUMN circuits.n_edges IS 'Edges of the circuit.';
 COMMENT ON COLUMN circuits.n_nonfinite IS 'Scores that were not finite and are stored as NULL.';
 COMMENT ON COLUMN circuits.origin IS 'ingest, or the file format it was imported from.';

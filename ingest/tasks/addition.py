@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from circuitdb.errors import UsageError
@@ -27,6 +27,11 @@ class Addition:
         if not self.digits or not all(1 <= d <= MAX_DIGITS for d in self.digits):
             raise UsageError(f"Addition is defined for 1 to {MAX_DIGITS} digits, not {list(self.digits)}.")
 
+    @classmethod
+    def from_options(cls, options: Mapping[str, str]) -> Addition:
+        """From the text of the option `digits`, for example 1-3."""
+        return cls(parse_digits(options["digits"]))
+
     def subtasks(self) -> list[Subtask]:
         """One cell for each pair of digit counts, `digits_a` and `digits_b`."""
         return [
@@ -48,6 +53,19 @@ class Addition:
         """The first number the model wrote."""
         found = _NUMBER.match(text)
         return found[1] if found else None
+
+
+def parse_digits(text: str) -> tuple[int, ...]:
+    """Digit counts from `1-3` or `1,2,4`, sorted, each once. Raises UsageError."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+            raise UsageError(f"--digits {text!r} is no list of digit counts; write 1-3 or 1,2,4.")
+        if int(last or first) > MAX_DIGITS:
+            raise UsageError(f"--digits {text!r} goes beyond {MAX_DIGITS} digits.")
+        found.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(found))
 
 
 def _range(digits: int) -> range:

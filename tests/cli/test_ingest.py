@@ -20,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def small(folder: Path, *more: str) -> list[str]:
     """An ingest of one or two subtasks that takes a second."""
-    return ["ingest", "--model", str(folder), "--examples", "6", "--shots", "1", "--steps", "2", *more]
+    return ["ingest", "--model", str(folder), "--examples", "10", "--shots", "1", "--steps", "2", *more]
 
 
 def test_stores_then_keeps(folder: Path, tmp_path: Path) -> None:
@@ -30,10 +30,10 @@ def test_stores_then_keeps(folder: Path, tmp_path: Path) -> None:
     assert "addition circuits of mine in c.duckdb" in first.stdout
     (table,) = terminals.tables(first.stdout)
     assert [(row["subtask"], row["status"], row["circuit_id"], row["n_examples"]) for row in table] == [
-        ("1+1", "stored", "1", "6"),
-        ("1+2", "stored", "2", "6"),
-        ("2+1", "stored", "3", "6"),
-        ("2+2", "stored", "4", "6"),
+        ("1+1", "stored", "1", "10"),
+        ("1+2", "stored", "2", "10"),
+        ("2+1", "stored", "3", "10"),
+        ("2+2", "stored", "4", "10"),
     ]
     assert first.stderr.splitlines()[:2] == [f"loading {folder}", "4 circuits to score."]
     again = terminals.run([*command, "--json"], tmp_path)
@@ -46,7 +46,7 @@ def test_stores_then_keeps(folder: Path, tmp_path: Path) -> None:
 
 def test_a_failed_subtask_is_named_and_the_exit_code_is_1(folder: Path, tmp_path: Path) -> None:
     run = terminals.run(
-        ["ingest", "--model", str(folder), "--digits", "1,3", "--shots", "9", "--examples", "4", "--steps", "2"],
+        ["ingest", "--model", str(folder), "--digits", "1,3", "--shots", "9", "--examples", "8", "--steps", "2"],
         tmp_path,
     )
     assert run.returncode == 1
@@ -63,7 +63,7 @@ REFUSED = [
     (["--task", "sums"], 2, "There is no task 'sums'; choose one of addition."),
     (["--digits", "3-1"], 2, "is no list of digit counts; write 1-3 or 1,2,4."),
     (["--examples", "1"], 2, "The number of examples must be at least 2, not 1."),
-    (["--folds", "9"], 2, "6 examples can't be split into 9 folds."),
+    (["--folds", "9"], 2, "10 examples can't be split into 9 folds"),
     (["--dtype", "int8"], 1, "'int8' is no type to compute in"),
     (["--device", "abacus"], 1, "'abacus' is no device that torch can use here"),
     (["--db", "no/c.duckdb"], 1, "does not exist; make it, or name another file with --db."),

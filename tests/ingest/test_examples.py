@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+import tiny_models
 from circuitdb.errors import ModelError, TaskError, UsageError
 from circuitdb.ingest import LoadedModel, load_model
-from circuitdb.ingest.pairs import Pair, groups, pair
+from circuitdb.ingest.pairs import groups, pair
 from circuitdb.ingest.plan import Options, plan
 from circuitdb.ingest.prompts import prompt_set
 from circuitdb.ingest.tasks import registry
-from circuitdb.ingest.tasks.addition import Addition
+from circuitdb.ingest.tasks.addition import Addition, parse_digits
 from circuitdb.ingest.tasks.task import Question
 from circuitdb.ingest.tokens import TokenisedQuestion, starts_with_bos, tokenise
 from circuitdb.records import Subtask
@@ -63,16 +67,16 @@ class TestAddition:
         [("1-3", (1, 2, 3)), ("2", (2,)), ("1,4", (1, 4)), ("3,1-2", (1, 2, 3)), (" 1 , 2 ", (1, 2))],
     )
     def test_parse_digits(self, text: str, digits: tuple[int, ...]) -> None:
-        assert registry.parse_digits(text) == digits
+        assert parse_digits(text) == digits
 
     @pytest.mark.parametrize("text", ["", "a", "3-1", "1-", "-1", "1,,2", "9", "1-999999999999", "1.5"])
     def test_bad_digits(self, text: str) -> None:
         with pytest.raises(UsageError, match="--digits"):
-            registry.parse_digits(text)
+            parse_digits(text)
 
     def test_unknown_task(self) -> None:
         with pytest.raises(UsageError, match="There is no task 'sums'; choose one of addition"):
-            registry.find("sums", (1,))
+            registry.find("sums", {})
 
 
 class TestPrompts:
@@ -117,39 +121,61 @@ def tokens(length: int, answer: str, first: int) -> TokenisedQuestion:
 
 
 class TestPairs:
-    def test_partner_is_the_next_of_equal_length_with_another_answer_and_first_token(self) -> None:
-        questions = [tokens(5, "17", 1), tokens(6, "25", 2), tokens(5, "18", 1), tokens(5, "29", 2), tokens(6, "31", 3)]
-        found = pair(questions, distinct_first_token=False)
-        partners = [questions.index(o.corrupted) if isinstance(o, Pair) else o for o in found.outcomes]
-        assert partners == [3, 4, 3, 0, 1]
+    def test_each_is_a_partner_once_with_another_answer_and_first_token_where_that_can_be(self) -> None:
+        # Three answers begin with token 1: they and the two others can't all have partners that begin otherwise.
+        questions = [tokens(5, str(n), first) for n, first in enumerate((1, 1, 1, 2, 3))]
+        found = pair(questions, folds=1, distinct_first_token=False)
+        assert sorted(questions.index(p.corrupted) for p in found.pairs) == [0, 1, 2, 3, 4]
+        assert all(p.clean.question.answer != p.corrupted.question.answer for p in found.pairs)
+        assert sum(p.clean.answer_ids[0] == p.corrupted.answer_ids[0] for p in found.pairs) == 1
 
-    def test_equal_first_token_will_do_only_for_metrics_that_do_not_compare_it(self) -> None:
-        questions = [tokens(5, "17", 1), tokens(5, "18", 1)]
-        assert [p.corrupted.question.answer for p in pair(questions, distinct_first_token=False).pairs] == ["18", "17"]
-        strict = pair(questions, distinct_first_token=True)
-        assert strict.pairs == []
-        assert set(strict.outcomes) == {
-            "every question of equal token length has an answer that begins with the same token"
-        }
+    def test_strict_pairs_never_begin_alike_and_the_reason_is_kept(self) -> None:
+        questions = [tokens(5, str(n), first) for n, first in enumerate((1, 1, 1, 2, 3))]
+        found = pair(questions, folds=1, distinct_first_token=True)
+        assert len(found.pairs) == 4
+        assert all(p.clean.answer_ids[0] != p.corrupted.answer_ids[0] for p in found.pairs)
+        (reason,) = [outcome for outcome in found.outcomes if isinstance(outcome, str)]
+        assert reason == "every question that could be its partner is another one's"
 
     def test_reasons_of_those_without_partner(self) -> None:
-        found = pair([tokens(5, "17", 1), tokens(6, "17", 1), tokens(6, "17", 1)], distinct_first_token=False)
-        assert found.outcomes == (
-            "no other question has 5 tokens",
-            "every question of equal token length has the same answer",
-            "every question of equal token length has the same answer",
+        questions = [tokens(5, "17", 1), tokens(6, "17", 1), tokens(6, "17", 1), tokens(7, "1", 1), tokens(7, "12", 1)]
+        assert pair(questions, folds=1, distinct_first_token=True).outcomes == (
+            "no other question of its fold has 5 tokens",
+            "every question of its fold and token length has the same answer",
+            "every question of its fold and token length has the same answer",
+            "every question of its fold and token length has an answer that begins with the same token",
+            "every question of its fold and token length has an answer that begins with the same token",
         )
+
+    @pytest.mark.parametrize("folds", [1, 2, 3])
+    def test_folds_have_no_question_in_common(self, digits_model: LoadedModel, folds: int) -> None:
+        for subtask in TASK.subtasks():
+            found = plan(digits_model, TASK, subtask, Options(n_examples=30, shots=1, folds=folds)).pairing.pairs
+            seen = [
+                {t for p in found if p.fold == fold for t in (p.clean.text, p.corrupted.text)} for fold in range(folds)
+            ]
+            assert sum(len(texts) for texts in seen) == len(set().union(*seen)) == 30
+            assert len({p.corrupted.text for p in found}) == len(found)
 
     def test_groups_hold_one_length_each(self) -> None:
         questions = [tokens(5, "17", 1), tokens(6, "25", 2), tokens(5, "38", 3), tokens(6, "41", 4)]
-        found = groups(pair(questions, distinct_first_token=True).pairs, [0, 1, 1, 0])
+        found = groups(pair(questions, folds=1, distinct_first_token=True).pairs)
         assert [tuple(g.clean.shape) for g in found] == [(2, 5), (2, 6)]
         assert found[0].labels is not None
         assert found[0].labels.tolist() == [[1, 3], [3, 1]]
-        assert [g.fold.tolist() for g in found] == [[0, 1], [1, 0]]
+        assert [g.fold.tolist() for g in found] == [[0, 0], [0, 0]]
 
 
 class TestPlan:
+    def test_another_configuration_of_the_same_weights_is_another_spec(self, tmp_path: Path) -> None:
+        folder = tiny_models.llama_folder(tmp_path / "tiny", tiny_models.digit_tokenizer())
+        before = plan(load_model(folder), TASK, cell(1, 1), Options()).spec_digest
+        assert plan(load_model(folder), TASK, cell(1, 1), Options()).spec_digest == before
+        config = json.loads((folder / "config.json").read_text())
+        config["rms_norm_eps"] = 1e-3
+        (folder / "config.json").write_text(json.dumps(config))
+        assert plan(load_model(folder), TASK, cell(1, 1), Options()).spec_digest != before
+
     def test_same_inputs_same_digest_and_each_option_changes_it(self, digits_model: LoadedModel) -> None:
         base = plan(digits_model, TASK, cell(1, 1), Options())
         assert plan(digits_model, TASK, cell(1, 1), Options(batch_size=2)).spec_digest == base.spec_digest
@@ -159,9 +185,6 @@ class TestPlan:
         ]  # fmt: skip
         digests = {plan(digits_model, TASK, cell(1, 1), options).spec_digest for options in others}
         assert len(digests | {base.spec_digest}) == 1 + len(others)
-
-    def test_folds_alternate(self, digits_model: LoadedModel) -> None:
-        assert plan(digits_model, TASK, cell(2, 2), Options(n_examples=5)).folds == (0, 1, 0, 1, 0)
 
     def test_prompt_beyond_the_context(self, digits_model: LoadedModel) -> None:
         with pytest.raises(
@@ -175,7 +198,7 @@ class TestPlan:
             ({"n_examples": 1}, "number of examples must be at least 2, not 1"),
             ({"shots": -1}, "number of shots must be at least 0, not -1"),
             ({"folds": 0}, "number of folds must be at least 1, not 0"),
-            ({"n_examples": 4, "folds": 5}, "4 examples can't be split into 5 folds"),
+            ({"n_examples": 5, "folds": 3}, "5 examples can't be split into 3 folds with at least a pair in each"),
             ({"batch_size": 0}, "at least one pair, not 0"),
             ({"method": "eap"}, "zero by construction"),
         ],

@@ -123,6 +123,13 @@ class TestPreflight:
             preflight.preflight(model, read_anatomy(model))
         handle.remove()
 
+    def test_copies_of_keys_in_the_wrong_order(self, model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = torch.Tensor.repeat_interleave
+        monkeypatch.setattr(torch.Tensor, "repeat_interleave", lambda t, *args: plain(t, *args).flip(-2))
+        with pytest.raises(ModelError, match="does not hold that copies of grouped keys and values for each head"):
+            preflight.preflight(model, anatomy := read_anatomy(model))
+        assert anatomy.groups == 2
+
     def test_nan_weights(self, model: LoadedModel) -> None:
         next(iter(model.bridge.parameters())).data.fill_(float("nan"))
         with pytest.raises(ModelError, match="logits are not finite"):

@@ -8,19 +8,27 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 import torch
 
 import tiny_models
 from circuitdb.connection import reading
-from circuitdb.ingest import LoadedModel, load_model, score_edges
+from circuitdb.errors import ModelError
+from circuitdb.ingest import EdgeScores, LoadedModel, load_model, score_edges
 from circuitdb.ingest.accuracy import predictions
+from circuitdb.ingest.pairs import Pair
 from circuitdb.ingest.plan import Options, plan
 from circuitdb.ingest.run import Outcome, Silent, ingest
+from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.store import Store
+
+if TYPE_CHECKING:
+    import pytest
 
 TASK = Addition((1, 2))
 SMALL = Options(n_examples=6, shots=2, steps=2)
@@ -37,6 +45,12 @@ def floats(path: Path, sql: str) -> npt.NDArray[np.float32]:
     return np.array([row[0] for row in ask(path, sql)], np.float32)
 
 
+def score_pairs(model: LoadedModel, pairs: list[Pair]) -> npt.NDArray[np.float32]:
+    """Scores of the pairs by the plain function, in two steps."""
+    clean, corrupted = (torch.tensor([getattr(p, side).ids for p in pairs]) for side in ("clean", "corrupted"))
+    return score_edges(model, clean, corrupted, steps=2).scores
+
+
 def test_stored_scores_are_those_of_the_plain_function(digits_model: LoadedModel, tmp_path: Path) -> None:
     store = Store(tmp_path / "circuits.duckdb")
     outcomes = ingest(store, digits_model, TASK, SMALL)
@@ -44,15 +58,14 @@ def test_stored_scores_are_those_of_the_plain_function(digits_model: LoadedModel
         ("1+1", "stored", 1), ("1+2", "stored", 2), ("2+1", "stored", 3), ("2+2", "stored", 4),
     ]  # fmt: skip
     job = plan(digits_model, TASK, TASK.subtasks()[1], SMALL)
-    clean, corrupted = (
-        torch.tensor([getattr(p, side).ids for p in job.pairing.pairs]) for side in ("clean", "corrupted")
-    )
-    wanted = score_edges(digits_model, clean, corrupted, steps=2)
-    path, allowed = Path(store.path), 1e-6 * float(np.abs(wanted.scores).max())
+    wanted = score_pairs(digits_model, job.pairing.pairs)
+    path, allowed = Path(store.path), 1e-6 * float(np.abs(wanted).max())
     found = floats(path, "SELECT score FROM edge_score WHERE circuit_id = 2 ORDER BY edge_id")
-    np.testing.assert_allclose(found, wanted.scores, rtol=0, atol=allowed)
-    folds = floats(path, "SELECT score FROM fold_score WHERE circuit_id = 2 ORDER BY fold, edge_id")
-    np.testing.assert_allclose(folds, wanted.folds.reshape(-1), rtol=0, atol=allowed)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=allowed)
+    for fold in (0, 1):
+        wanted = score_pairs(digits_model, [p for p in job.pairing.pairs if p.fold == fold])
+        found = floats(path, f"SELECT score FROM fold_score WHERE circuit_id = 2 AND fold = {fold} ORDER BY edge_id")
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=allowed)
 
 
 def test_provenance(digits_model: LoadedModel, tmp_path: Path) -> None:
@@ -101,18 +114,20 @@ def test_mixed_token_lengths_are_scored_without_padding(tmp_path: Path) -> None:
     path, options = tmp_path / "circuits.duckdb", Options(n_examples=40, shots=0, steps=2, folds=1)
     task = Addition((2,))
     (outcome,) = ingest(Store(path), model, task, options)
+    texts = [str(row[0]) for row in ask(path, "SELECT clean FROM example")]
+    teens = [len(re.findall(r"\b1\d\b", text)) for text in texts]  # one token less for each
+    assert [teens.count(n) for n in range(3)] == [32, 7, 1]
     assert (outcome.status, outcome.n_examples, outcome.n_skipped) == ("stored", 39, 1)
     lengths = ask(path, "SELECT n_tokens, count(*) FROM example WHERE used GROUP BY 1 ORDER BY 1")
-    texts = [str(row[0]) for row in ask(path, "SELECT clean FROM example WHERE used")]
-    teens = [len(re.findall(r"\b1\d\b", text)) for text in texts]  # one token less for each
-    assert lengths == [(9, teens.count(1)), (10, teens.count(0))] == [(9, 7), (10, 32)]
-    assert ask(path, "SELECT n_tokens, reason FROM example WHERE NOT used") == [(8, "no other question has 8 tokens")]
+    assert lengths == [(9, 7), (10, 32)]
+    assert ask(path, "SELECT n_tokens, reason FROM example WHERE NOT used") == [
+        (8, "no other question of its fold has 8 tokens")
+    ]
     pairs = plan(model, task, task.subtasks()[0], options).pairing.pairs
     by_length = []
     for length, n in ((9, 7), (10, 32)):
         chosen = [p for p in pairs if len(p.clean.ids) == length]
-        clean, corrupted = (torch.tensor([getattr(p, side).ids for p in chosen]) for side in ("clean", "corrupted"))
-        by_length.append(n * score_edges(model, clean, corrupted, steps=2, folds=1).scores)
+        by_length.append(n * score_pairs(model, chosen))
     wanted = (by_length[0] + by_length[1]) / 39
     found = floats(path, "SELECT score FROM edge_score ORDER BY edge_id")
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * float(np.abs(wanted).max()))
@@ -128,11 +143,27 @@ def test_a_subtask_that_fails_is_reported_and_the_others_go_on(digits_model: Loa
             told.append((outcome.subtask, outcome.status))
 
     # Nine shots with a three-digit number exceed the context of 128 tokens; those of one digit do not.
-    options = Options(n_examples=4, shots=9, steps=2)
+    options = Options(n_examples=8, shots=9, steps=2)
     outcomes = ingest(Store(tmp_path / "c.duckdb"), digits_model, Addition((1, 3)), options, watcher=Listener())
     assert told == [("1+1", "stored"), ("1+3", "failed"), ("3+1", "failed"), ("3+3", "failed")]
     assert outcomes[3].reason is not None
     assert "use fewer shots" in outcomes[3].reason
+
+
+def test_a_failure_in_scoring_is_reported_and_the_others_go_on(
+    digits_model: LoadedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, calls = Scorer.score, iter(range(9))
+
+    def score(self: Scorer, *arguments: Any) -> EdgeScores:
+        if next(calls) == 1:
+            raise ModelError("The model's logits are not finite on these prompts; try --dtype float32.")
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Scorer, "score", score)
+    outcomes = ingest(Store(tmp_path / "c.duckdb"), digits_model, TASK, SMALL)
+    assert [o.status for o in outcomes] == ["stored", "failed", "stored", "stored"]
+    assert outcomes[1].reason == "The model's logits are not finite on these prompts; try --dtype float32."
 
 
 def test_predictions_are_those_of_plain_greedy_decoding(digits_model: LoadedModel) -> None:
@@ -146,13 +177,14 @@ def test_predictions_are_those_of_plain_greedy_decoding(digits_model: LoadedMode
             with torch.no_grad():
                 ids = torch.cat([ids, digits_model.bridge(ids)[:, -1:].argmax(-1)], dim=1)
         whole = str(digits_model.tokenizer.decode(ids[0, len(question.ids) :].tolist(), skip_special_tokens=True))
-        assert text == whole.strip().split("\n")[0].strip()
+        assert text == whole.split("\n")[0].strip()
 
 
 WORKER = """
 import sys, torch
 torch.set_num_threads(1)
 from circuitdb.ingest import load_model
+from circuitdb.ingest.pairs import Pair
 from circuitdb.ingest.plan import Options
 from circuitdb.ingest.run import Silent, ingest
 from circuitdb.ingest.tasks.addition import Addition

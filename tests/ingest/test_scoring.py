@@ -72,6 +72,21 @@ def test_fold_is_the_score_of_its_examples_alone(gqa: LoadedModel) -> None:
     np.testing.assert_allclose(found.folds[1], alone.scores, rtol=0, atol=1e-6 * np.abs(alone.scores).max())
 
 
+def test_a_single_pair_is_enough(gqa: LoadedModel) -> None:
+    clean, corrupted = pairs()
+    alone = [score_edges(gqa, clean[i : i + 1], corrupted[i : i + 1]).scores for i in range(N)]
+    whole = score_edges(gqa, clean, corrupted).scores
+    np.testing.assert_allclose(np.mean(alone, axis=0), whole, rtol=0, atol=1e-6 * np.abs(whole).max())
+
+
+def test_half_precision_is_close_to_single(golden: Path) -> None:
+    clean, corrupted = pairs()
+    single = score_edges(load_model(golden / "B_gpt2"), clean, corrupted)
+    half = score_edges(load_model(golden / "B_gpt2", dtype="bfloat16"), clean, corrupted)
+    assert half.scores.dtype == np.float32
+    assert relative(half, single) < 0.05  # bfloat16 keeps 8 bits: 0.4 % a value
+
+
 def test_equal_pairs_score_nothing(gqa: LoadedModel) -> None:
     clean, _ = pairs()
     found = score_edges(gqa, clean, clean.clone())
@@ -166,7 +181,7 @@ BAD: list[tuple[str, dict[str, Any], type[CircuitdbError], str]] = [
     ("eap of kl", {"method": "eap"}, UsageError, "zero by construction, so eap would score every edge 0"),
     ("no batch", {"batch_size": 0}, UsageError, "at least one pair, not 0"),
     ("no fold", {"folds": 0}, UsageError, "at least one fold, not 0"),
-    ("more folds than examples", {"folds": 8}, UsageError, "7 examples can't be split into 8 folds"),
+    ("more folds than examples", {"folds": 8}, UsageError, "7 pairs can't be split into 8 folds"),
     (
         "too long",
         {"clean": torch.ones(1, 65, dtype=torch.int64), "corrupted": torch.ones(1, 65, dtype=torch.int64), "folds": 1},
