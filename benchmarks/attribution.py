@@ -2,8 +2,9 @@
 
     python benchmarks/attribution.py                  # SmolLM2-135M, 16 pairs x 37 tokens, 5 steps, all in one run
 
-The floor is 5 plain forward and backward passes over the whole prompts, with the same metric. Every row is timed in every
-round, and its best time counts. Peak memory is that of a process of its own for each row. Exit code 1 if a target is missed.
+The floor is 5 plain forward and backward passes over the whole prompts, with the same metric. Every row is timed in
+every round, and its best time counts. Peak memory is that of a process of its own for each row. Exit code 1 if a
+target is missed.
 """
 
 from __future__ import annotations

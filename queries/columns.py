@@ -6,7 +6,8 @@ third of a second of every command.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,21 @@ def texts(values: Iterable[str | None]) -> pa.Array:
     encoded = [(value or "").encode() for value in listed]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
     return _column(pa.string(), _known(listed), offsets, b"".join(encoded))
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names of columns, all but the first of equals numbered from 1, past names that are there: a, a_2, a_1."""
+    taken, seen = set(names), Counter[str]()
+    found = []
+    for name in names:
+        fresh = name
+        while seen[name] and fresh in taken:
+            fresh = f"{name}_{seen[name]}"
+            seen[name] += 1
+        seen[name] = max(seen[name], 1)
+        taken.add(fresh)
+        found.append(fresh)
+    return found
 
 
 def _known(values: list[int | None] | list[str | None]) -> npt.NDArray[np.bool_]:

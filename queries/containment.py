@@ -1,6 +1,7 @@
 """Containment of hard circuits: how much of one circuit's strongest edges is among another's.
 
-1. A soft circuit is cut to its n edges of the largest absolute score; ties go to the lower edge id, a NULL is never in.
+1. A soft circuit is cut to its n edges of the largest absolute score; ties go to the lower edge id. An edge of score
+   zero or NULL is never in: nothing flows through it, or nothing is known of it.
 2. The edges that two cuts share are counted for all pairs by one sparse matrix product.
 3. Two random cuts would share some too: a cut of n of N edges holds n / N of any other by chance.
 """
@@ -26,7 +27,7 @@ class Containment(Answer):
 
     Attributes:
         circuit_ids, labels: of the rows and columns of `shared`.
-        n: [circuit], edges of each hard circuit.
+        n: [circuit], edges of each hard circuit; fewer than asked for where fewer have a score other than zero.
         n_tied: [circuit], edges of equal strength of which the cut took some and left some; 0 if it split none.
         shared: [circuit, circuit], edges in both.
         n_edges: edges of the graph.
@@ -94,11 +95,14 @@ def containment(matrix: ScoreMatrix, top: int = 200) -> Containment:
     n_tied = np.array([tied for _, tied in chosen], np.int64)
     notes = list(matrix.notes)
     if n_tied.any():
-        whose = enumeration(label for label, tied in zip(matrix.labels, n_tied, strict=True) if tied)
-        notes.append(f"The cut parts edges of equal strength by edge id (n_tied) in {whose}.")
+        whose = enumeration(f"{label} {tied:,}" for label, tied in zip(matrix.labels, n_tied, strict=True) if tied)
+        notes.append(
+            f"The cut splits a tie in {whose}: only the lower edge ids of so many edges of equal strength (n_tied) are "
+            "in, and the shares depend on that choice."
+        )
     if (n < top).any():
         whose = enumeration(f"{label} {size:,}" for label, size in zip(matrix.labels, n, strict=True) if size < top)
-        notes.append(f"Fewer than {top:,} edges have a score: {whose}.")
+        notes.append(f"Fewer than {top:,} edges have a score other than zero: {whose}.")
     return Containment(
         matrix.circuit_ids,
         matrix.labels,
@@ -112,11 +116,13 @@ def containment(matrix: ScoreMatrix, top: int = 200) -> Containment:
 
 
 def strongest(scores: FloatArray, top: int) -> tuple[npt.NDArray[np.int64], int]:
-    """(ids of the `top` edges of [edge] by |score|, ascending; number of edges tied at the cut if it splits a tie)."""
-    strength = np.where(np.isnan(scores), -1.0, np.abs(scores))
-    known = int(np.count_nonzero(strength >= 0))
-    if top >= known:
-        return np.flatnonzero(strength >= 0), 0
+    """(ids of the `top` edges of [edge] by |score|, ascending; number of edges tied at the cut if it splits a tie).
+
+    Fewer where fewer have a score other than zero.
+    """
+    strength = np.nan_to_num(np.abs(scores), nan=0.0)
+    if top >= np.count_nonzero(strength):
+        return np.flatnonzero(strength), 0
     cut = np.partition(strength, len(strength) - top)[len(strength) - top]
     above, at = np.flatnonzero(strength > cut), np.flatnonzero(strength == cut)
     taken = top - len(above)

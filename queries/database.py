@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Unpack
+
+import duckdb
+import pyarrow as pa
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
-from circuitdb.queries import containment, families, matrix, named, reliability, similarity, stability
+from circuitdb.queries import containment, families, matrix, named, reliability, schema, similarity, stability
+from circuitdb.queries.columns import texts
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.matrix import ScoreMatrix
+from circuitdb.queries.models import model_names
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Where, select
+from circuitdb.queries.selection import Where, select, wanted
 from circuitdb.queries.similarity import Similarity
 from circuitdb.queries.statement import run as run_sql
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Everything about one circuit.
+
+    Attributes:
+        provenance: one row, all that the store knows of the run, its model and its subtask.
+        reliability: one row on signed scores, one on magnitudes.
+        edges: the strongest.
+        skipped: the questions that were left out, and why.
+    """
+
+    provenance: Result
+    reliability: Result
+    edges: Result
+    skipped: Result
 
 
 class Database:
     """A circuit database, open for questions.
 
-    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric` (a name or several)
-    and `circuits` (an id or several); without them it is about all circuits. Questions about scores take
-    `on="signed"` (the paper's definition, the default) or `on="magnitude"` (absolute values).
+    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric` (a name or several),
+    `shots`, `seed`, `examples` (drawn for a circuit, scored or skipped) and `circuits` (a number or several); without
+    them it is about all circuits. Questions about scores take `on="signed"` (the paper's definition, the default) or
+    `on="magnitude"` (absolute values). Different models of one name are shown as
+    name@revision or name@1a2b3c4d (the digest of the weights), with a note.
 
     Each method raises UsageError for a name that the database does not have, MissingDatabase, SchemaMismatch or
     LockedDatabase where the file can't be read. An empty database gives empty answers.
@@ -44,7 +69,7 @@ class Database:
         """
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
-            table = named.run(connection, "circuits", circuits=chosen.ids)
+            table = _with_models(connection, named.run(connection, "circuits", circuits=chosen.ids))
         return Result(table, count(len(table), "circuit"), chosen.notes)
 
     def reliability(self, *, on: str = "signed", **where: Unpack[Where]) -> Result:
@@ -71,21 +96,21 @@ class Database:
         """
         return similarity.similarity(self._scores(where, on, folds=True), corrected=corrected)
 
-    def stability(self, *, by: str | None = None, on: str = "signed", **where: Unpack[Where]) -> Result:
-        """Stability (Definition 4): the mean similarity of distinct pairs of circuits, one row a group.
+    def stability(self, *, on: str = "signed", **where: Unpack[Where]) -> Result:
+        """Stability (Definition 4): the mean similarity of circuits of distinct subtasks, one row a group.
 
-        A group is a model, a task and one way of scoring (method, steps, grid, metric, ablation, shots, prompt style):
-        a pair never mixes two. `ceiling` is the mean of sqrt(reliability_a reliability_b) over pairs, `corrected` the
-        mean of the corrected similarities, `stability_with_diagonal` counts each circuit with itself too. Further
-        columns of a group are shown where they differ between rows.
+        A group is a model, a task and one way of scoring (method, steps, grid, metric, ablation, prompt style, shots,
+        seed, examples, number format): a pair never mixes two. Nor is it of one subtask. Fields of a group are shown
+        where they differ between rows.
 
-        Args:
-            by: "model", or None: the same, since no group mixes models.
-            on: signed or magnitude.
-            where: filters.
+        - `stability`: the mean over the `n_pairs` pairs that have a similarity; `stability_with_diagonal` counts each
+          circuit with itself too.
+        - `ceiling`: the mean of sqrt(reliability_a reliability_b) over the `n_pairs_corrected` of them where both
+          reliabilities are over 0.
+        - `corrected`: the mean similarity of these same pairs, divided by `ceiling`. A ratio of means is not ruled by
+          the pairs whose reliability is near 0, as a mean of ratios would be. NULL, with the reason in `warning`,
+          where fewer than half of the pairs have a ceiling.
         """
-        if by not in (None, "model"):
-            raise UsageError(f"by={by!r} is no grouping; there is by='model'.")
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
             parts = {g: (part, matrix.read(connection, part, folds=True)) for g, part in chosen.groups().items()}
@@ -143,9 +168,39 @@ class Database:
         """
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
-            everything = not any(where.values())
+            everything = not wanted(where)
             table = named.run(connection, "evaluations", circuits=chosen.ids, everything=everything)
-        return Result(table, count(len(table), "evaluation"))
+            table = _with_models(connection, table)
+        return Result(table, count(len(table), "evaluation"), chosen.notes if chosen.members else ())
+
+    def show(self, circuit: int, *, edges: int = 10) -> Shown:
+        """Everything about one circuit: provenance, reliability, its strongest `edges`, the questions left out."""
+        strongest = self.top_edges(circuit, edges)
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, {"circuits": circuit})
+            scores = matrix.read(connection, chosen, folds=True)
+            provenance = named.run(connection, "provenance", circuit=circuit)
+            skipped = named.run(connection, "skipped", circuit=circuit)
+        sides = [reliability.reliability([(chosen, scores.seen(on))], on=on) for on in matrix.SIDES]
+        left_out = f"{count(len(skipped), 'question')} left out" if len(skipped) else "No question was left out"
+        return Shown(
+            Result(provenance, f"Circuit {circuit}"),
+            Result(
+                pa.concat_tables(side.table for side in sides),
+                "Reliability",
+                tuple(dict.fromkeys(note for side in sides for note in side.notes)),
+            ),
+            strongest,
+            Result(skipped, left_out),
+        )
+
+    def schema(self, name: str | None = None) -> Result:
+        """Tables, views and macros that SQL can ask; with the name of one, its columns.
+
+        Raises UsageError, with the nearest name, if there is nothing of that name.
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            return schema.describe(connection, name)
 
     def sql(self, statement: str) -> Result:
         """Ask in SQL: one statement that only reads (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW).
@@ -160,3 +215,10 @@ class Database:
         with reading(self.path, timeout=self.timeout) as connection:
             scores = matrix.read(connection, select(connection, where).compared(), folds=folds)
         return scores.seen(on)
+
+
+def _with_models(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> pa.Table:
+    """The table with its models named so that no two look alike, and without their ids."""
+    names = model_names(connection)
+    shown = texts(names[key].shown for key in table["model_id"].to_pylist())
+    return table.set_column(table.column_names.index("model"), "model", shown).drop_columns(["model_id"])

@@ -112,9 +112,10 @@ def useful_alpha(values: Matrix) -> tuple[float, str]:
     """An alpha for when none is given, and why: the middle of the widest range with neither one family nor all apart.
 
     The number of families that stays the same over the widest range of alpha is the one that depends least on the
-    choice. Where no alpha gives anything between, the highest at which all are joined is taken.
+    choice. Where no alpha gives anything between, the highest at which all are joined is taken. Corrected similarities
+    count as at most 1 here: what they exceed it by is noise, and no range to choose from.
     """
-    alphas, _, _ = sweep(values)
+    alphas, _, _ = sweep(np.clip(values, -1, 1))
     if len(alphas) < 2:
         level = float(alphas[0]) if len(alphas) else 0.0
         return level, "no alpha parts these circuits into more than one family and fewer than all"

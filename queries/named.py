@@ -25,7 +25,7 @@ def text(name: str) -> str:
     return sqlfiles.load(PACKAGE, name)
 
 
-def run(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Parameter) -> pa.Table:
+def run(connection: duckdb.DuckDBPyConnection, name: str, /, **parameters: Parameter) -> pa.Table:
     """Run query `name` with its `$parameters` bound and return all of its rows."""
     bound = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
     # A cursor of its own: an unread result of an earlier statement would be in the way. Left open it would keep the

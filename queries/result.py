@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from circuitdb.errors import UsageError
-from circuitdb.queries.columns import numbers, texts
+from circuitdb.queries.columns import distinct, numbers, texts
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped, unused-ignore]
@@ -97,9 +97,12 @@ class Result(Answer):
 
 
 def square(labels: Sequence[str], values: npt.NDArray[np.float64], **columns: npt.NDArray[np.float64]) -> pa.Table:
-    """A [circuit, circuit] matrix as a table: `label`, the extra columns, then one column a circuit."""
+    """A [circuit, circuit] matrix as a table: `label`, the extra columns, then one column a circuit.
+
+    A circuit whose label is the name of a column before it gets a number behind it.
+    """
     arrays = [texts(labels), *map(numbers, columns.values()), *map(numbers, values.T)]
-    return pa.Table.from_arrays(arrays, names=["label", *columns, *labels])
+    return pa.Table.from_arrays(arrays, names=distinct(["label", *columns, *labels]))
 
 
 def count(n: int, one: str, several: str = "") -> str:

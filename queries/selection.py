@@ -20,9 +20,11 @@ import duckdb
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.queries import named
+from circuitdb.queries.models import ModelName, model_names, namesakes
 from circuitdb.queries.result import count, enumeration
 
 Names: TypeAlias = "str | Sequence[str] | None"
+Numbers: TypeAlias = "int | Sequence[int] | None"
 SortKey: TypeAlias = "tuple[tuple[Any, ...], ...]"
 
 _FIELDS = {  # of a group, in order: (one, several)
@@ -38,23 +40,48 @@ _FIELDS = {  # of a group, in order: (one, several)
     "sign_convention": ("sign convention", "sign conventions"),
     "prompt_style": ("prompt style", "prompt styles"),
     "shots": ("number of shots", "numbers of shots"),
+    "seed": ("seed", "seeds"),
+    "examples": ("number of examples", "numbers of examples"),
+    "dtype": ("number format", "number formats"),
+}
+_FILTERS = {  # the keys of Where, as named in sentences, and their parameters in selection.sql
+    "model": ("model", "models"),
+    "task": ("task", "tasks"),
+    "subtask": ("subtask", "subtasks"),
+    "method": ("method", "methods"),
+    "metric": ("metric", "metrics"),
+    "shots": ("number of shots", "shots"),
+    "seed": ("seed", "seeds"),
+    "examples": ("number of examples", "examples"),
+    "circuits": ("circuit", "circuits"),
 }
 
 
 class Where(TypedDict, total=False):
-    """Filters: a name or several, an id or several; None or nothing lets all circuits through."""
+    """Filters: a name or several, a number or several; None or nothing lets all circuits through.
+
+    `model` is a name, which several models may have, or one of those as answers show it (name@1a2b3c4d).
+    `examples` counts those that were drawn for a circuit, scored or skipped.
+    """
 
     model: Names
     task: Names
     subtask: Names
     method: Names
     metric: Names
-    circuits: int | Sequence[int] | None
+    shots: Numbers
+    seed: Numbers
+    examples: Numbers
+    circuits: Numbers
 
 
 @dataclass(frozen=True)
 class Group:
-    """What two circuits must share for their similarity to say something about their subtasks alone."""
+    """What two circuits must share for their similarity to say something about their subtasks alone.
+
+    `model` is the name as shown: with a mark where models of other weights have it too. `examples` is how many were
+    drawn, scored or skipped: circuits of one run do not part because one of them had to skip a question.
+    """
 
     model_id: int
     model: str
@@ -69,6 +96,9 @@ class Group:
     sign_convention: str
     prompt_style: str | None
     shots: int | None
+    seed: int | None
+    examples: int | None
+    dtype: str | None
 
 
 @dataclass(frozen=True)
@@ -125,8 +155,8 @@ class Selection:
         for member in self.members:
             same.setdefault(member.score_digest, []).append(member)
         return tuple(
-            f"Circuits {enumeration(f'{m.circuit_id} ({m.label})' for m in twins)} have identical scores, as if the "
-            "same seed was run twice: they are no independent evidence, and each pair of them has a similarity of 1."
+            f"Circuits {enumeration(f'{m.circuit_id} ({m.label})' for m in twins)} have identical scores, as if one "
+            "run was stored twice: they are no independent evidence."
             for twins in same.values()
             if len(twins) > 1
         )
@@ -163,48 +193,58 @@ def select(connection: duckdb.DuckDBPyConnection, where: Where) -> Selection:
 
     Raises UsageError for a name or id that the database does not have, and if nothing passes.
     """
-    wanted = _wanted(where)
-    members = _members(connection, wanted)
+    asked = wanted(where)
+    models = model_names(connection)
+    members = _members(connection, asked, models)
     missing = [
         (field, value)
-        for field, values in wanted.items()
+        for field, values in asked.items()
         for value in values
-        if all(_value(member, field) != value for member in members)
+        if all(value not in _values(member, field, models) for member in members)
     ]
     notes: list[str] = []
-    everything = _members(connection, {}) if missing else members
+    everything = _members(connection, {}, models) if missing else members
     if not everything:
         notes.append("The database holds no circuit yet; `circuitdb ingest` fills it.")
         missing = []
     for field, value in missing:
-        valid = list(dict.fromkeys(_value(member, field) for member in everything))
+        valid = list(dict.fromkeys(v for member in everything for v in _values(member, field, models)))
         if value not in valid:
             raise _unknown(field, value, valid)
-        notes.append(f"No circuit of the selection has {field} {value}.")
+        notes.append(f"No circuit of the selection has {_FILTERS[field][0]} {value}.")
     if everything and not members:
-        given = " and ".join(f"{field} {enumeration(values)}" for field, values in wanted.items())
+        given = " and ".join(f"{_FILTERS[field][0]} {enumeration(values)}" for field, values in asked.items())
         raise UsageError(f"No circuit has {given}: the names exist, but not together; drop a filter.")
+    notes += namesakes([models[member.group.model_id] for member in members])
     return Selection(tuple(members), tuple(notes))
 
 
-def _wanted(where: Where) -> dict[str, tuple[int | str, ...]]:
+def wanted(where: Where) -> dict[str, tuple[int | str, ...]]:
     """The filters that were given, each as a tuple; an empty one is none."""
-    wanted: dict[str, tuple[int | str, ...]] = {}
+    asked: dict[str, tuple[int | str, ...]] = {}
     for key, values in where.items():
-        if key not in Where.__annotations__:
-            raise TypeError(f"There is no filter {key!r}; filters are {', '.join(Where.__annotations__)}.")
+        if key not in _FILTERS:
+            raise TypeError(f"There is no filter {key!r}; filters are {', '.join(_FILTERS)}.")
         if isinstance(values, str | int):
-            wanted[key.removesuffix("s")] = (values,)
+            asked[key] = (values,)
         elif isinstance(values, Iterable) and (given := tuple(values)):
-            wanted[key.removesuffix("s")] = given
-    return wanted
+            asked[key] = given
+    return asked
 
 
-def _members(connection: duckdb.DuckDBPyConnection, wanted: Mapping[str, tuple[int | str, ...]]) -> list[Member]:
+def _members(
+    connection: duckdb.DuckDBPyConnection,
+    asked: Mapping[str, tuple[int | str, ...]],
+    models: Mapping[int, ModelName],
+) -> list[Member]:
     """The circuits that pass, sorted and labelled."""
-    fields = ("model", "task", "subtask", "method", "metric", "circuit")
-    bound = {f"{field}s": cast("Sequence[str] | None", wanted.get(field)) for field in fields}
-    rows: list[dict[str, Any]] = named.run(connection, "selection", **bound).to_pylist()
+    bound = {name: cast("Sequence[str] | None", asked.get(field)) for field, (_, name) in _FILTERS.items()}
+    ids = [key for key, model in models.items() if {model.name, model.shown} & set(asked.get("model", ()))]
+    rows: list[dict[str, Any]] = named.run(
+        connection, "selection", **{**bound, "models": ids if "model" in asked else None}
+    ).to_pylist()
+    for row in rows:
+        row["model"] = models[row["model_id"]].shown
     members = [
         Member(
             circuit_id=row["circuit_id"],
@@ -257,14 +297,19 @@ def _labelled(members: Sequence[Member]) -> list[Member]:
     ]
 
 
-def _value(member: Member, field: str) -> int | str:
-    if field == "circuit":
-        return member.circuit_id
-    return member.subtask if field == "subtask" else str(getattr(member.group, field))
+def _values(member: Member, field: str, models: Mapping[int, ModelName]) -> tuple[int | str, ...]:
+    """What a filter may say to let this circuit through; nothing where the circuit has no such value."""
+    if field == "circuits":
+        return (member.circuit_id,)
+    if field == "model":
+        model = models[member.group.model_id]
+        return (model.name, model.shown)
+    value = member.subtask if field == "subtask" else getattr(member.group, field)
+    return () if value is None else (value,)
 
 
 def _unknown(field: str, value: int | str, valid: Sequence[int | str]) -> UsageError:
     near = difflib.get_close_matches(str(value), map(str, valid), n=1, cutoff=0.5) if isinstance(value, str) else []
     guess = f"; did you mean {near[0]}?" if near else "."
-    listed = enumeration(sorted(valid, key=_orderable))
-    return UsageError(f"There is no {field} {value}{guess} The database has: {listed}.")
+    listed = enumeration(sorted(valid, key=_orderable)) or "none"
+    return UsageError(f"There is no {_FILTERS[field][0]} {value}{guess} The database has: {listed}.")

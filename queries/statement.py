@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import closing
 
 import duckdb
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from circuitdb.errors import CircuitdbError, StoreError, UsageError
 from circuitdb.queries import guard
+from circuitdb.queries.columns import distinct
 from circuitdb.queries.result import Result, count
 
 _ERROR_LINES = 6
@@ -53,20 +53,10 @@ def _pointed(connection: duckdb.DuckDBPyConnection, statement: str) -> str | Non
 
 
 def _unique_names(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
-    """Columns of one name are numbered: a, a_1, a_2."""
-    taken, seen = set(table.column_names), Counter[str]()
-    names, renamed = [], []
-    for name in table.column_names:
-        fresh = name
-        while seen[name] and fresh in taken:
-            fresh = f"{name}_{seen[name]}"
-            seen[name] += 1
-        seen[name] = max(seen[name], 1)
-        taken.add(fresh)
-        names.append(fresh)
-        if fresh != name:
-            renamed.append(name)
+    """The columns under distinct names, with a note where that needed others."""
+    names = distinct(table.column_names)
+    renamed = dict.fromkeys(old for old, new in zip(table.column_names, names, strict=True) if old != new)
     if not renamed:
         return table, ()
-    return table.rename_columns(names), (f"Several columns are called {', '.join(dict.fromkeys(renamed))}; all but the "
-                                         "first are numbered.",)  # fmt: skip
+    note = f"Several columns are called {', '.join(renamed)}; all but the first are numbered."
+    return table.rename_columns(names), (note,)

@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal["number", "time", "text"]
 class Cells:
     """An answer column by column: NULL, NaN and infinities are None, times are ISO 8601 text (UTC where zoned).
 
-    `names` differ from each other: a second `a` of the user's SQL is called `a_2`.
+    `names` differ from each other, as those of every answer do.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Cells:
         notes = tuple(answer.notes)
         if plain.infinite:
             notes += (f"Infinite numbers and NaN are given as NULL here; there are {plain.infinite:,} of them.",)
-        names = distinct(table.column_names)
+        names = tuple(table.column_names)
         return cls(answer.title, names, columns, tuple(_kind(column.type) for column in table.columns), notes)
 
     @property
@@ -148,19 +148,6 @@ def _csv(value: Value) -> str:
     if not text or any(mark in text for mark in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
-
-
-def distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each but the first of equals with a number behind it."""
-    taken: set[str] = set(names)
-    found: list[str] = []
-    for name in names:
-        unique, n = name, 1
-        while unique in found or (n > 1 and unique in taken):
-            n += 1
-            unique = f"{name}_{n}"
-        found.append(unique)
-    return tuple(found)
 
 
 def _kind(form: pa.DataType) -> Kind:

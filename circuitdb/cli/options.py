@@ -105,6 +105,9 @@ def _ask(values: dict[str, object]) -> Ask:
         "subtask": _names(values.get("subtask")),
         "method": _names(values.get("method")),
         "metric": _names(values.get("metric")),
+        "shots": _numbers(values.get("shots")),
+        "seed": _numbers(values.get("seed")),
+        "examples": _numbers(values.get("examples")),
         "circuits": _numbers(values.get("circuit")),
     }
     form = form_of(json=bool(values["json"]), csv=bool(values.get("csv")))
@@ -123,20 +126,22 @@ def _parameter(name: str, annotation: object, default: object) -> inspect.Parame
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _filter(name: str) -> inspect.Parameter:
+def _name_filter(name: str) -> inspect.Parameter:
     option = typer.Option(f"--{name}", metavar="NAME", help=f"Only circuits of this {name}; may be repeated.")
     return _parameter(name, Annotated[list[str] | None, option], None)
 
 
+def _number_filter(name: str, which: str, metavar: str = "N") -> inspect.Parameter:
+    option = typer.Option(f"--{name}", metavar=metavar, help=f"Only {which}; may be repeated.")
+    return _parameter(name, Annotated[list[int] | None, option], None)
+
+
 _FILTERS = [
-    *(_filter(name) for name in ("model", "task", "subtask", "method", "metric")),
-    _parameter(
-        "circuit",
-        Annotated[
-            list[int] | None, typer.Option("--circuit", metavar="ID", help="Only this circuit; may be repeated.")
-        ],
-        None,
-    ),
+    *(_name_filter(name) for name in ("model", "task", "subtask", "method", "metric")),
+    _number_filter("shots", "circuits of so many shots"),
+    _number_filter("seed", "circuits of this seed"),
+    _number_filter("examples", "circuits of so many examples, scored or skipped"),
+    _number_filter("circuit", "this circuit", "ID"),
 ]
 _DATABASE = [_parameter("db", DatabaseFile, DEFAULT_DATABASE), _parameter("timeout", Patience, 10.0)]
 _JSON = _parameter("json", Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")], False)

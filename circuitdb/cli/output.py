@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from circuitdb.cli import diagnostics
-from circuitdb.cli.cells import Cells, distinct, printable, to_csv, to_json
+from circuitdb.cli.cells import Cells, printable, to_csv, to_json
 from circuitdb.cli.layout import Line, lines, matrix_lines
 from circuitdb.cli.options import Form
 from circuitdb.errors import UsageError
@@ -192,8 +192,8 @@ def _rule() -> str:
 def _parquet(result: Answer) -> bytes:
     import pyarrow.parquet
 
-    table, buffer = result.arrow(), io.BytesIO()
-    pyarrow.parquet.write_table(table.rename_columns(distinct(table.column_names)), buffer)
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(result.arrow(), buffer)
     return buffer.getvalue()
 
 

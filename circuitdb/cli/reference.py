@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 import typer
 from typer.core import TyperGroup
 
-from circuitdb.cli import diagnostics, output, schema
+from circuitdb.cli import diagnostics, output
 from circuitdb.cli.main import app
+from circuitdb.queries import schema
 
 _HELP_WIDTH = 100
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 
-from circuitdb.cli import output, statements
-from circuitdb.cli.options import Ask, On, question
-
-if TYPE_CHECKING:
-    from circuitdb.queries.result import Answer, Result
+from circuitdb.cli import output
+from circuitdb.cli.options import Ask, question
 
 
 @question(filters=False, csv=False)
@@ -27,26 +25,11 @@ def show(
 
     Example: circuitdb show 3 --edges 20
     """
-    import pyarrow as pa
-
-    from circuitdb.connection import reading
-    from circuitdb.queries.result import Result, count
-
-    database = ask.database
-    reliabilities = [database.reliability(on=on.value, circuits=[circuit]) for on in On]
-    strongest = database.top_edges(circuit, edges)
-    with reading(ask.path, timeout=ask.timeout) as connection:
-        provenance = statements.run(connection, "show_provenance", circuit=circuit)
-        skipped = statements.run(connection, "show_skipped", circuit=circuit)
-    left_out = f"{count(len(skipped), 'question')} left out" if len(skipped) else "No question was left out"
-    parts: dict[str, Answer] = {
-        "provenance": Result(provenance, ""),
-        "reliability": Result(pa.concat_tables(r.table for r in reliabilities), "Reliability", _notes(reliabilities)),
-        "edges": strongest,
-        "skipped": Result(skipped, left_out),
+    found = ask.database.show(circuit, edges=edges)
+    parts = {
+        "provenance": replace(found.provenance, title=""),
+        "reliability": found.reliability,
+        "edges": found.edges,
+        "skipped": found.skipped,
     }
-    output.page(f"Circuit {circuit}", parts, ask.form)
-
-
-def _notes(results: list[Result]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(note for result in results for note in result.notes))
+    output.page(found.provenance.title, parts, ask.form)

@@ -2,7 +2,7 @@
 -- parameters:
 --   $circuits: INTEGER[], the circuits, in the order of the answer
 --   $everything: BOOLEAN, true for all evaluations, also those of models and subtasks without a circuit
--- columns: model, task, subtask, circuit_id (whose examples were used; NULL for imported results), metric, filter (how
+-- columns: model_id, model, task, subtask, circuit_id (whose examples were used; NULL for imported results), metric, filter (how
 --   the answer was read), value, stderr, n (questions), source
 -- units: accuracies from 0 to 1, others in the metric's own unit
 WITH cell AS (
@@ -11,7 +11,7 @@ WITH cell AS (
     WHERE list_contains($circuits, circuit_id)
     GROUP BY ALL
 )
-SELECT m.name AS model, t.name AS task, s.name AS subtask, e.circuit_id, e.metric, e.filter, e.value, e.stderr, e.n,
+SELECT e.model_id, m.name AS model, t.name AS task, s.name AS subtask, e.circuit_id, e.metric, e.filter, e.value, e.stderr, e.n,
        e.source
 FROM evaluation AS e
 JOIN model AS m USING (model_id)

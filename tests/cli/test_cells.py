@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from circuitdb.cli.cells import Cells, Value, distinct, figures, printable, to_csv
+from circuitdb.cli.cells import Cells, Value, figures, printable, to_csv
 from circuitdb.queries.result import Result
 
 
@@ -45,10 +45,6 @@ def test_numbers_that_are_not_finite_are_null_and_counted() -> None:
     cells = Cells.of(Result(table, "t", ("first",)))
     assert cells.columns == ([None, None, 1.0], [[None], [0.5], None])
     assert cells.notes == ("first", "Infinite numbers and NaN are given as NULL here; there are 3 of them.")
-
-
-def test_names_become_distinct_without_taking_one_that_is_there() -> None:
-    assert distinct(["a", "a", "a_2", "a", "b"]) == ("a", "a_3", "a_2", "a_4", "b")
 
 
 def test_texts_cannot_command_the_terminal() -> None:

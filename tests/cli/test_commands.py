@@ -33,6 +33,7 @@ def test_circuits_lists_provenance_and_accuracy(cli: Cli) -> None:
         pytest.param(["--subtask", "1+1"], [1], id="one name"),
         pytest.param(["--subtask", "1+1", "--subtask", "3+3"], [1, 9], id="several names"),
         pytest.param(["--circuit", "7", "--circuit", "2"], [2, 7], id="ids"),
+        pytest.param(["--shots", "3", "--seed", "0", "--examples", "8", "--circuit", "4"], [4], id="numbers"),
         pytest.param(
             ["--model", "tiny", "--task", "addition", "--method", "eap-ig", "--metric", "kl"], [*range(1, 10)], id="all"
         ),

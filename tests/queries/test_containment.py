@@ -43,9 +43,12 @@ def test_wide_is_the_share_of_the_row_in_the_column() -> None:
         pytest.param([1, -3, 2], 2, [1, 2], 0, id="by-magnitude"),
         pytest.param([2, -2, 2, 1], 2, [0, 1], 3, id="ties-by-edge-id"),
         pytest.param([2, -2, 1, 1], 2, [0, 1], 0, id="tie-not-split"),
-        pytest.param([np.nan, 1, np.nan, 0], 3, [1, 3], 0, id="null-never-in"),
+        pytest.param([np.nan, 1, np.nan, 2], 3, [1, 3], 0, id="null-never-in"),
         pytest.param([np.nan, 1, 5, 1], 2, [1, 2], 2, id="null-and-tie"),
-        pytest.param([0, 0, 0], 1, [0], 3, id="all-zero"),
+        pytest.param([0, 0, 0], 1, [], 0, id="all-zero"),
+        pytest.param([0, 3, -0.0, np.nan, 1], 4, [1, 4], 0, id="zero-never-in"),
+        pytest.param([0, 3, 0, 1], 2, [1, 3], 0, id="no-tie-with-zero"),
+        pytest.param([0, 2, 2, 0], 1, [1], 2, id="tie-before-zero"),
         pytest.param([np.nan, np.nan], 1, [], 0, id="all-null"),
         pytest.param([3, 1], 9, [0, 1], 0, id="more-than-there-are"),
     ],
@@ -59,7 +62,7 @@ def test_strongest(scores: npt.ArrayLike, top: int, edges: list[int], tied: int)
 @settings(deadline=None)
 @given(SCORES, st.integers(1, 14))
 def test_strongest_sorts_by_magnitude_then_edge(scores: npt.NDArray[np.float32], top: int) -> None:
-    known = [i for i, score in enumerate(scores.tolist()) if score == score]
+    known = [i for i, score in enumerate(scores.tolist()) if score == score and score != 0]
     order = sorted(known, key=lambda i: (-abs(float(scores[i])), i))
     assert strongest(scores, top)[0].tolist() == sorted(order[:top])
 
@@ -71,7 +74,7 @@ def test_circuits_of_unequal_size_have_shares_of_their_own() -> None:
     assert (there["n"], there["share_of_a"], there["expected_share"]) == (3, pytest.approx(1 / 3), pytest.approx(1 / 6))
     assert (back["n"], back["share_of_a"], back["expected_share"]) == (1, 1.0, 0.5)
     assert there["jaccard"] == back["jaccard"] == pytest.approx(1 / 3)
-    assert found.notes == ("Fewer than 3 edges have a score: b 1.",)
+    assert found.notes == ("Fewer than 3 edges have a score other than zero: b 1.",)
 
 
 def test_an_empty_circuit_has_no_share() -> None:
@@ -82,7 +85,19 @@ def test_an_empty_circuit_has_no_share() -> None:
 def test_split_ties_are_noted() -> None:
     found = containment(score_matrix([[1, 1, 1], [1, 2, 3]], labels=["a", "b"]), top=2)
     assert found.n_tied.tolist() == [3, 0]
-    assert found.notes == ("The cut parts edges of equal strength by edge id (n_tied) in a.",)
+    assert found.notes == (
+        "The cut splits a tie in a 3: only the lower edge ids of so many edges of equal strength (n_tied) are in, and "
+        "the shares depend on that choice.",
+    )
+    assert found.wide().notes == found.notes
+
+
+def test_zeros_are_never_in_a_hard_circuit() -> None:
+    found = containment(score_matrix([[0, 0, 7, 0], [0, 0, 0, 0], [1, 2, 3, 4]], labels=["a", "b", "c"]), top=2)
+    assert found.n.tolist() == [1, 0, 2]
+    assert found.shared.tolist() == [[1, 0, 1], [0, 0, 0], [1, 0, 2]]
+    np.testing.assert_array_equal(found.shares, [[1, 0, 1], [np.nan] * 3, [0.5, 0, 1]])
+    assert found.notes == ("Fewer than 2 edges have a score other than zero: a 1, b 0.",)
 
 
 @pytest.mark.parametrize("n", [0, 1])

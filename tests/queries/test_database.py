@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -13,7 +14,7 @@ from circuitdb.errors import MissingDatabase, SchemaMismatch, UsageError
 from circuitdb.queries import Database, Result
 from circuitdb.queries.containment import strongest
 from circuitdb.queries.ranks import midranks, spearman
-from circuitdb.records import Accuracy
+from circuitdb.records import Accuracy, Example
 from circuitdb.store import Store
 from stores import SHAPE, circuit
 
@@ -123,7 +124,8 @@ def test_the_edge_ranks_view_agrees(odd: tuple[Database, np.ndarray]) -> None:
 def test_the_top_edges_macro_agrees(odd: tuple[Database, np.ndarray], n: int) -> None:
     db, scores = odd
     for i, row in enumerate(scores, start=1):
-        edges = db.sql(f"SELECT edge_id FROM top_edges({i}, {n}) ORDER BY edge_id").arrow()["edge_id"].to_pylist()
+        found = db.sql(f"SELECT edge_id FROM top_edges({i}, {n}) WHERE score <> 0 ORDER BY edge_id")
+        edges = found.arrow()["edge_id"].to_pylist()
         assert edges == strongest(row, n)[0].tolist()
 
 
@@ -141,8 +143,47 @@ def test_an_empty_database_gives_empty_answers(tmp_path: Path) -> None:
     assert db.families().columns == ["family", "size", "circuit_id", "subtask", "medoid", "lowest_within"]
     assert str(db.stability().arrow().schema.field("stability").type) == "double"
     assert db.stability().notes == ("The database holds no circuit yet; `circuitdb ingest` fills it.",)
-    with pytest.raises(UsageError, match="There is no circuit 1; the database holds none yet"):
-        db.top_edges(1)
+    for ask in (db.top_edges, db.show):
+        with pytest.raises(UsageError, match="There is no circuit 1; the database holds none yet"):
+            ask(1)
+
+
+def test_show(tmp_path: Path) -> None:
+    scores = np.arange(SHAPE.n_edges, dtype=np.float32)
+    # Folds that agree on size and disagree on sign: rho -1, of which Spearman-Brown has no value, and 1.
+    examples = [Example("1+1=", answer="2", fold=0), Example("9+9=", answer="18", reason="too long")]
+    Store(tmp_path / "c.duckdb").write(circuit("1+1"), scores, [scores, -scores], examples=examples)
+    found = Database(tmp_path / "c.duckdb").show(1, edges=2)
+    (provenance,) = found.provenance.rows()
+    assert (provenance["model"], provenance["subtask"], provenance["weights_digest"]) == (
+        "tiny", "1+1", "digest of tiny",
+    )  # fmt: skip
+    assert [(r["on"], r["fold_correlation"], r["reliability"]) for r in found.reliability.rows()] == [
+        ("signed", -1, None), ("magnitude", 1, 1),
+    ]  # fmt: skip
+    assert [row["edge_id"] for row in found.edges.rows()] == [74, 73]
+    assert found.skipped.rows() == [{"position": 1, "clean": "9+9=", "answer": "18", "reason": "too long"}]
+    assert found.skipped.title == "1 question left out"
+
+
+def test_schema(db: Database) -> None:
+    kinds = {row["name"]: row["kind"] for row in db.schema().rows()}
+    assert (kinds["edge_score"], kinds["circuits"], kinds["top_edges(circuit, n)"]) == ("table", "view", "macro")
+    assert [row["column"] for row in db.schema("fold_score").rows()] == ["circuit_id", "fold", "edge_id", "score"]
+    assert db.schema("top_edges").columns == ["column", "type"]
+    with pytest.raises(UsageError, match="no table, view or macro scors; did you mean scores"):
+        db.schema("scors")
+
+
+def test_a_filter_of_zero_is_a_filter(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    for shots in (0, 3):
+        one = replace(circuit(f"{shots}", salt=str(shots)), shots=shots)
+        store.write(one, np.arange(SHAPE.n_edges), accuracy=Accuracy(0.5, None, 8))
+    db = Database(tmp_path / "c.duckdb")
+    assert [row["subtask"] for row in db.evaluations(shots=0).rows()] == ["0"]
+    assert [row["subtask"] for row in db.circuits(shots=0).rows()] == ["0"]
+    assert len(db.evaluations()) == 2
 
 
 def test_one_circuit_is_a_family_of_its_own(tmp_path: Path) -> None:

@@ -118,6 +118,19 @@ def test_the_useful_alpha_is_the_middle_of_the_widest_range() -> None:
     assert families(of(CHAIN)).title == f"2 families of 4 circuits at alpha = 0.65 (similarity, signed scores): {why}"
 
 
+def test_noise_over_1_gives_no_useful_range() -> None:
+    # Merges at 0.4, 0.6, 1.1 and 3: the widest range would be 1.1 to 3, of which nothing is a similarity.
+    values = np.full((5, 5), 0.4)
+    for a, b, value in ((0, 1, 3.0), (2, 3, 1.1), (1, 2, 0.6)):
+        values[a, b] = values[b, a] = value
+    np.fill_diagonal(values, 1)
+    alpha, why = useful_alpha(values)
+    assert alpha == pytest.approx(0.8)
+    assert "0.600 to 1.000" in why
+    found = families(of(values / 2), corrected=True)  # `of` corrects by 1 / 0.5
+    assert [row["family"] for row in found.rows()] == ["A", "A", "B", "B", "C"]
+
+
 @pytest.mark.parametrize(
     ("values", "alpha", "n"),
     [

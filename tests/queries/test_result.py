@@ -9,8 +9,8 @@ import pytest
 
 from circuitdb.errors import UsageError
 from circuitdb.queries import Result
-from circuitdb.queries.columns import numbers
-from circuitdb.queries.result import count, enumeration
+from circuitdb.queries.columns import distinct, numbers
+from circuitdb.queries.result import count, enumeration, square
 
 RESULT = Result(
     pa.table({"subtask": ["1+1", "1+2"], "rho": numbers(np.array([0.25, np.nan]))}), "Two <cells>", ("One is missing.",)
@@ -66,3 +66,15 @@ def test_words() -> None:
     assert count(1, "family", "families") == "1 family"
     assert count(2_000, "family", "families") == "2,000 families"
     assert enumeration("abc", most=2) == "a, b and 1 more"
+
+
+def test_names_become_distinct_without_taking_one_that_is_there() -> None:
+    assert distinct(["a", "a", "a_2", "a", "b", "a_1"]) == ["a", "a_3", "a_2", "a_4", "b", "a_1"]
+
+
+def test_a_label_may_be_called_as_a_column() -> None:
+    table = square(["label", "reliability"], np.array([[1.0, 0.5], [0.5, 1.0]]), reliability=np.array([0.9, 0.8]))
+    assert table.to_pylist() == [
+        {"label": "label", "reliability": 0.9, "label_1": 1.0, "reliability_1": 0.5},
+        {"label": "reliability", "reliability": 0.8, "label_1": 0.5, "reliability_1": 1.0},
+    ]

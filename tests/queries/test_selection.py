@@ -135,7 +135,112 @@ def test_the_same_scores_twice_are_noted(tmp_path: Path) -> None:
     store.write(circuit("1+1", salt="b"), scores)
     store.write(circuit("1+2"), -scores)
     (note,) = chosen(tmp_path / "c.duckdb").compared().notes
-    assert note.startswith("Circuits 1 (1+1#1), 2 (1+1#2) have identical scores")
+    assert note == (
+        "Circuits 1 (1+1#1), 2 (1+1#2) have identical scores, as if one run was stored twice: they are no independent "
+        "evidence."
+    )
+
+
+def test_equal_constants_are_not_called_similar(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    for subtask in ("1+1", "1+2"):
+        store.write(circuit(subtask), np.zeros(SHAPE.n_edges))
+    found = Database(tmp_path / "c.duckdb").similarity()
+    assert found.rows()[0]["similarity"] is None
+    assert not any("similarity of 1" in note for note in found.notes)
+
+
+def sized(examples: int, *, skipped: int = 0, **changes: object) -> Circuit:
+    fields: dict[str, object] = {"n_examples": examples - skipped, "n_skipped": skipped, **changes}
+    return replace(circuit("1+1"), spec={"fields": str(fields)}, **fields)  # type: ignore[arg-type]
+
+
+def test_runs_of_other_examples_seeds_and_formats_are_groups(tmp_path: Path) -> None:
+    circuits = [
+        sized(16), sized(64), sized(16, seed=7), sized(16, dtype="bfloat16"),
+        replace(sized(16, skipped=2), subtask=Subtask("addition", "1+2")),
+    ]  # fmt: skip
+    path = write(tmp_path / "c.duckdb", *circuits)
+    assert sorted(part.ids for part in chosen(path).groups().values()) == [(1, 5), (2,), (3,), (4,)]
+    said = (
+        "The selection mixes 2 seeds (0, 7) and 2 numbers of examples (16, 64) and 2 number formats (none, bfloat16): "
+        "a low similarity may come from that alone.",
+    )
+    db = Database(path)
+    for answer in (db.similarity(), db.families(), db.family_sweep(), db.containment()):
+        assert set(said) <= set(answer.notes)
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [
+        pytest.param({"examples": 16}, {1, 3}, id="examples"),
+        pytest.param({"examples": [16, 64], "seed": 0}, {1, 2}, id="seed"),
+        pytest.param({"shots": 0}, {4}, id="no-shots"),
+        pytest.param({"shots": [0, 3]}, {1, 2, 3, 4}, id="shots"),
+    ],
+)
+def test_filters_of_numbers(tmp_path: Path, where: Where, ids: set[int]) -> None:
+    circuits = [sized(16), sized(64), sized(16, skipped=3, seed=7), sized(8, shots=0)]
+    assert set(chosen(write(tmp_path / "c.duckdb", *circuits), where).ids) == ids
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"shots": 5}, "There is no number of shots 5. The database has: 3."),
+        ({"seed": 1}, "There is no seed 1. The database has: 0."),
+        ({"examples": 9}, "There is no number of examples 9. The database has: 8."),
+    ],
+)
+def test_wrong_numbers_are_answered_with_the_right_ones(path: Path, where: Where, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        chosen(path, where)
+
+
+def namesakes(*marks: tuple[str | None, str | None]) -> list[Circuit]:
+    """Circuits of models that are all called tiny, of the given weights digests and revisions."""
+    return [
+        replace(circuit("1+1"), model=replace(model(), weights_digest=digest, revision=revision), spec={"n": i})
+        for i, (digest, revision) in enumerate(marks)
+    ]
+
+
+def test_models_of_one_name_are_told_apart_and_noted(tmp_path: Path) -> None:
+    path = write(tmp_path / "c.duckdb", *namesakes(("1a2b3c4d5e", None), ("99aabbccdd", None)), *sums((1, 2)))
+    db = Database(write(path, replace(circuit("3+3", of=model("other")), spec={"o": 1})))
+    note = (
+        "3 different models are called tiny: tiny@1a2b3c4d, tiny@99aabbcc, tiny@digest o. They are kept apart; "
+        "filter by such a name to have one of them."
+    )
+    assert db.similarity(subtask="1+1").labels == ("tiny@1a2b3c4d/1+1", "tiny@99aabbcc/1+1")
+    for ask in (db.circuits, db.reliability, db.stability, db.similarity, db.containment, db.evaluations):
+        assert note in ask().notes
+    models = ["other", "tiny@1a2b3c4d", "tiny@99aabbcc", "tiny@digest o"]
+    for table in (db.circuits(), db.reliability(), db.stability()):
+        assert [row["model"] for row in table.rows()] == models
+    one = db.circuits(model="tiny@99aabbcc")
+    assert [row["circuit_id"] for row in one.rows()] == [2]
+    assert one.notes == ()
+    assert len(db.circuits(model="tiny")) == 3
+
+
+@pytest.mark.parametrize(
+    ("marks", "shown"),
+    [
+        ([("a", "step1"), ("b", "step2")], ["tiny@step1", "tiny@step2"]),
+        ([("a", "main"), ("b", "main")], ["tiny@a", "tiny@b"]),
+        ([(None, "step1"), ("d", None)], ["tiny#1", "tiny#2"]),
+        ([("12345678aaaa", None), ("12345678bbbb", None)], ["tiny#1", "tiny#2"]),
+        ([("abc", None)], ["tiny"]),
+    ],
+    ids=["revisions", "same-revision", "ids", "digests-begin-alike", "only-one"],
+)
+def test_what_tells_namesakes_apart(
+    tmp_path: Path, marks: list[tuple[str | None, str | None]], shown: list[str]
+) -> None:
+    path = write(tmp_path / "c.duckdb", *namesakes(*marks))
+    assert [row["model"] for row in Database(path).circuits().rows()] == shown
 
 
 def test_graph_shapes_do_not_mix(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from circuitdb.errors import UsageError
 from circuitdb.queries import Database
 from circuitdb.store import Store
 from stores import SHAPE, addition_scores, circuit, model
@@ -45,11 +44,10 @@ def test_one_group(db: Database) -> None:
     assert row["stability"] == pytest.approx(rho.mean(), abs=1e-12)
     assert row["stability_with_diagonal"] == pytest.approx((2 * rho.sum() + 9) / 81, abs=1e-12)
     assert row["ceiling"] == pytest.approx(ceiling.mean(), abs=1e-12)
-    assert row["corrected"] == pytest.approx((rho / ceiling).mean(), abs=1e-12)
+    assert row["corrected"] == pytest.approx(rho.mean() / ceiling.mean(), abs=1e-12)
     assert row["median_reliability"] == pytest.approx(np.median(list(reliability.values())), abs=1e-12)
     assert row["examples_needed"] == 2  # 8 examples, median 0.8865: 8 x 0.1135 / 0.8865 = 1.02
     assert row["warning"] is None
-    assert db.stability(by="model").rows() == found.rows()
 
 
 def test_groups_are_rows_and_say_what_parts_them(tmp_path: Path) -> None:
@@ -66,7 +64,7 @@ def test_groups_are_rows_and_say_what_parts_them(tmp_path: Path) -> None:
     assert found.columns == [*COLUMNS[:4], "prompt_style", "shots", *COLUMNS[4:]]
     groups = [(row["model"], row["prompt_style"], row["shots"], row["n_pairs"]) for row in found.rows()]
     assert groups == [("big", "few-shot", 3, 3), ("tiny", "few-shot", 3, 3), ("tiny", "zero-shot", 0, 3)]
-    assert found.title == "Stability of 3 groups of circuits: mean rho of distinct pairs, signed scores"
+    assert found.title == "Stability of 3 groups of circuits: mean rho over pairs of distinct subtasks, signed scores"
 
 
 def test_unreliable_circuits_are_called_so(tmp_path: Path) -> None:
@@ -92,7 +90,7 @@ def test_one_circuit_has_no_stability(tmp_path: Path) -> None:
     Store(tmp_path / "c.duckdb").write(circuit(), *scores(1))
     (row,) = Database(tmp_path / "c.duckdb").stability().rows()
     assert (row["stability"], row["stability_with_diagonal"], row["corrected"], row["n_pairs"]) == (None, None, None, 0)
-    assert row["warning"] == "Stability needs two circuits; this group has one."
+    assert row["warning"] == "Stability needs circuits of two subtasks; this group has one."
 
 
 def test_constant_and_foldless_circuits_are_left_out_with_a_word(tmp_path: Path) -> None:
@@ -105,7 +103,7 @@ def test_constant_and_foldless_circuits_are_left_out_with_a_word(tmp_path: Path)
     assert row["stability"] == pytest.approx(
         spearmanr(scores(1)[0], scores(2)[0]).statistic, abs=1e-5
     )  # stored as float32
-    assert row["warning"] == "2 pairs of 3 left out: constant or missing scores."
+    assert row["warning"] == "2 of 3 pairs left out: constant or missing scores."
 
 
 def test_no_folds_at_all(tmp_path: Path) -> None:
@@ -114,23 +112,112 @@ def test_no_folds_at_all(tmp_path: Path) -> None:
         store.write(circuit(f"{a}+1"), scores(a)[0])
     (row,) = Database(tmp_path / "c.duckdb").stability().rows()
     assert (row["ceiling"], row["corrected"], row["median_reliability"], row["examples_needed"]) == (None,) * 4
+    assert row["n_pairs_corrected"] == 0
     assert row["warning"] == (
-        "No circuit has a reliability (scored in one piece, without folds): a low similarity may be noise alone."
+        "1 of 1 pair left out of ceiling and corrected for want of a positive reliability. Fewer than half of the "
+        "pairs have a ceiling, so corrected is NULL. No circuit has a reliability (scored in one piece, without "
+        "folds): a low similarity may be noise alone."
     )
 
 
-def test_seeds_of_one_subtask_are_circuits_too(tmp_path: Path) -> None:
+def test_circuits_of_one_subtask_are_no_pair(tmp_path: Path) -> None:
     store = Store(tmp_path / "c.duckdb")
-    for i, subtask in enumerate(("1+1", "1+1", "1+2")):
-        store.write(circuit(subtask, salt=str(i)), *scores(1 if i < 2 else 2))
+    parts = [scores(seed) for seed in (1, 1, 2, 3)]
+    for i, (subtask, part) in enumerate(zip(("1+1", "1+1", "1+2", "1+3"), parts, strict=True)):
+        store.write(circuit(subtask, salt=str(i)), *part)
     found = Database(tmp_path / "c.duckdb").stability()
-    assert (found.rows()[0]["n_subtasks"], found.rows()[0]["n_pairs"]) == (2, 3)
-    assert [note.partition(":")[0] for note in found.notes] == [
-        "Circuits 1 (1+1#1), 2 (1+1#2) have identical scores, as if the same seed was run twice", "tiny, addition",
+    (row,) = found.rows()
+    pairs = [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    rho = np.array([spearmanr(parts[a][0], parts[b][0]).statistic for a, b in pairs])
+    halves = np.array([spearmanr(*part[1]).statistic for part in parts])
+    whole = 2 * halves / (1 + halves)
+    ceiling = np.array([(whole[a] * whole[b]) ** 0.5 for a, b in pairs])
+    assert (row["n_subtasks"], row["n_pairs"], row["n_pairs_corrected"]) == (3, 5, 5)
+    assert row["stability"] == pytest.approx(rho.mean(), abs=1e-5)  # stored as float32
+    assert row["ceiling"] == pytest.approx(ceiling.mean(), abs=1e-5)
+    assert row["corrected"] == pytest.approx(rho.mean() / ceiling.mean(), abs=1e-5)
+    assert row["stability_with_diagonal"] == pytest.approx((2 * rho.sum() + 4) / 14, abs=1e-5)
+    said = (
+        "Some subtasks have several circuits (1+1): 1 pair within a subtask left out, since stability is over distinct "
+        "ones."
+    )
+    assert row["warning"] == said
+    assert found.notes[1:] == (f"tiny, addition: {said}",)
+    assert found.notes[0].startswith("Circuits 1 (1+1#1), 2 (1+1#2) have identical scores")
+
+
+def test_one_subtask_twice_has_no_stability(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    for i in (1, 2):
+        store.write(circuit("1+1", salt=str(i)), *scores(i))
+    (row,) = Database(tmp_path / "c.duckdb").stability().rows()
+    assert (row["n_subtasks"], row["n_pairs"]) == (1, 0)
+    assert (row["stability"], row["stability_with_diagonal"], row["ceiling"], row["corrected"]) == (None,) * 4
+    assert "Stability needs circuits of two subtasks; this group has one." in str(row["warning"])
+
+
+def test_other_numbers_of_examples_seeds_and_formats_are_rows(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    runs = [(16, 0, "float32"), (64, 0, "float32"), (16, 5_000_000_000, "float32"), (16, 0, "bfloat16")]
+    for i, (examples, seed, dtype) in enumerate(runs):
+        for a in (1, 2):
+            one = circuit(f"{a}+1", salt=str(i), n_examples=examples)
+            store.write(replace(one, seed=seed, dtype=dtype), *scores(10 * i + a))
+    found = Database(tmp_path / "c.duckdb").stability()
+    assert found.columns == [*COLUMNS[:4], "seed", "examples", "dtype", *COLUMNS[4:]]
+    assert [(row["examples"], row["seed"], row["dtype"], row["n_pairs"]) for row in found.rows()] == [
+        (16, 0, "bfloat16", 1), (16, 0, "float32", 1), (64, 0, "float32", 1), (16, 5_000_000_000, "float32", 1),
     ]  # fmt: skip
-    assert "some subtasks have several circuits (1+1); each circuit counts" in found.notes[1]
+    assert len(Database(tmp_path / "c.duckdb").stability(examples=64)) == 1
 
 
-def test_other_groupings_are_refused(db: Database) -> None:
-    with pytest.raises(UsageError, match="by='digits' is no grouping"):
-        db.stability(by="digits")
+def test_a_skipped_question_parts_no_group(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    store.write(circuit("1+1", n_examples=16), *scores(1))
+    store.write(replace(circuit("1+2", n_examples=15), n_skipped=1), *scores(2))
+    (row,) = Database(tmp_path / "c.duckdb").stability().rows()
+    assert row["n_pairs"] == 1
+
+
+# Ranks 1..75 and folds of them: a fold that is the whole has reliability 1, one that is it reversed has none.
+UP = np.arange(SHAPE.n_edges, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("lost", "n_both", "note"),
+    [
+        (1, 3, "3 of 6 pairs left out of ceiling and corrected for want of a positive reliability."),
+        (2, 1, "5 of 6 pairs left out of ceiling and corrected for want of a positive reliability. Fewer than half of "
+         "the pairs have a ceiling, so corrected is NULL."),
+    ],
+    ids=["half", "fewer"],
+)  # fmt: skip
+def test_corrected_and_ceiling_are_over_the_same_pairs(tmp_path: Path, lost: int, n_both: int, note: str) -> None:
+    rng = np.random.default_rng(0)
+    wholes = [UP + 20 * rng.standard_normal(UP.size).astype(np.float32) for _ in range(4)]
+    noisy = [whole + 30 * rng.standard_normal(UP.size).astype(np.float32) for whole in wholes]
+    store = Store(tmp_path / "c.duckdb")
+    reliability = []
+    for i, (whole, fold) in enumerate(zip(wholes, noisy, strict=True)):
+        other = -fold if i < lost else whole
+        store.write(circuit(f"{i}"), whole, [fold, other])
+        r = spearmanr(fold, other).statistic
+        reliability.append(2 * r / (1 + r) if r > 0 else np.nan)
+    pairs = list(combinations(range(4), 2))
+    rho = np.array([spearmanr(wholes[a], wholes[b]).statistic for a, b in pairs])
+    ceiling = np.sqrt([reliability[a] * reliability[b] for a, b in pairs])
+    has = ~np.isnan(ceiling)
+    found = Database(tmp_path / "c.duckdb").stability()
+    (row,) = found.rows()
+    assert (row["n_pairs"], row["n_pairs_corrected"]) == (6, n_both)
+    assert row["stability"] == pytest.approx(rho.mean(), abs=1e-12)
+    assert row["ceiling"] == pytest.approx(ceiling[has].mean(), abs=1e-12)
+    expected = rho[has].mean() / ceiling[has].mean()
+    assert row["corrected"] == (pytest.approx(expected, abs=1e-12) if lost == 1 else None)
+    assert row["warning"] == note
+    assert f"tiny, addition: {note}" in found.notes
+
+
+def test_there_is_no_grouping(db: Database) -> None:
+    with pytest.raises(TypeError, match="There is no filter 'by'"):
+        db.stability(by="model")  # type: ignore[call-arg]
