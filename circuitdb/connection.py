@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 from circuitdb import migrations
-from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError
+from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
 
 # The oldest DuckDB whose shell can open our files.
 STORAGE_VERSION = "v1.2.0"
@@ -32,6 +32,8 @@ _READER: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "lock_configuration": "true",
 }
+# What DuckDB raises when the file or its disk fails it, whatever the statement was.
+_DISK = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 _WRITER: dict[str, str | bool | int | float | list[str]] = {"memory_limit": _MEMORY}
 _HOLDER = re.compile(r"held in (?P<program>.+?) \(PID (?P<pid>\d+)\)(?: by user (?P<user>\S+?))?[.\s]")
 
@@ -68,13 +70,22 @@ class _Turns:
 _turns: defaultdict[str, _Turns] = defaultdict(_Turns)
 
 
+def file_name(path: str | os.PathLike[str]) -> str:
+    """The path of a database file as text. Raises UsageError for what is none."""
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
+        raise UsageError(f"{path!r} is no path of a database file.")
+    return os.fspath(path)
+
+
 @contextmanager
 def reading(path: str | os.PathLike[str], *, timeout: float = 10.0) -> Iterator[duckdb.DuckDBPyConnection]:
     """A read-only connection that can touch nothing but the file, closed on leaving.
 
     Raises MissingDatabase, SchemaMismatch or LockedDatabase; `timeout` is in seconds.
     """
-    name = os.fspath(path)
+    name = file_name(path)
+    if Path(name).is_dir():
+        raise StoreError(f"{name} is a folder; name a file with --db.")
     if not Path(name).is_file():
         raise MissingDatabase(f"There is no database {name}; make one with `circuitdb ingest`, or name it with --db.")
     deadline = time.monotonic() + timeout
@@ -83,6 +94,8 @@ def reading(path: str | os.PathLike[str], *, timeout: float = 10.0) -> Iterator[
         try:
             migrations.require_current(connection, name)
             yield connection
+        except _DISK as error:
+            raise _explain(name, error) from error
         finally:
             connection.close()
 
@@ -93,20 +106,22 @@ def writing(path: str | os.PathLike[str], *, timeout: float = 60.0) -> Iterator[
 
     Raises StoreError, SchemaMismatch or LockedDatabase; `timeout` is in seconds.
     """
-    name = os.fspath(path)
-    folder = Path(name).resolve().parent
+    name = file_name(path)
+    folder = Path(os.path.realpath(name)).parent
     if not folder.is_dir():
         raise StoreError(f"The folder {folder} does not exist; make it, or name another file with --db.")
     if Path(name).is_dir():
         raise StoreError(f"{name} is a folder; name a file with --db.")
     deadline = time.monotonic() + timeout
     with _turns[os.path.realpath(name)].take(name, to_write=True, deadline=deadline):
-        if not Path(name).exists():
+        if not Path(name).exists() or Path(name).stat().st_size == 0:
             _create(name)
         connection = _connect(name, read_only=False, timeout=timeout, deadline=deadline)
         try:
             migrations.migrate(connection, name)
             yield connection
+        except _DISK as error:
+            raise _explain(name, error) from error
         finally:
             connection.close()
 
@@ -124,21 +139,46 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def _create(name: str) -> None:
-    """Make an empty file of a fixed storage version, so that older DuckDB shells can read it."""
-    quoted = name.replace("'", "''")
+    """Make an empty file of a fixed storage version, so that older DuckDB shells can read it.
+
+    Made beside and then put in place, so that a file of this name is always whole.
+    """
+    final = os.path.realpath(name)
+    fresh = f"{final}.{os.getpid()}.new"
+    quoted = fresh.replace("'", "''")
     try:
         with duckdb.connect(config=_WRITER) as memory:
             memory.execute(f"ATTACH '{quoted}' AS fresh (STORAGE_VERSION '{STORAGE_VERSION}')")
-    except duckdb.IOException as error:
-        if "lock" not in str(error).lower():  # another process may be creating it this very moment
-            raise StoreError(f"{name} can't be created: {_first_line(error)}") from error
+        if os.path.exists(final):  # an empty file, which DuckDB would refuse
+            os.replace(fresh, final)
+        else:
+            _put(fresh, final)
+    except FileExistsError:
+        pass  # another process was quicker
+    except (duckdb.Error, OSError) as error:
+        raise StoreError(f"{name} can't be created: {_first_line(error)}") from error
+    finally:
+        Path(fresh).unlink(missing_ok=True)
+
+
+def _put(fresh: str, final: str) -> None:
+    """Give the file its name unless there is one of that name. Raises FileExistsError."""
+    try:
+        os.link(fresh, final)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.exists(final):
+            raise FileExistsError(final) from None
+        os.rename(fresh, final)
 
 
 def _connect(name: str, *, read_only: bool, timeout: float, deadline: float) -> duckdb.DuckDBPyConnection:
     pause = 0.01
     while True:
         try:
-            return duckdb.connect(name, read_only=read_only, config=_READER if read_only else _WRITER)
+            # Its full path: `:memory:` or `sqlite:x` would mean something else to DuckDB.
+            return duckdb.connect(os.path.realpath(name), read_only=read_only, config=_READER if read_only else _WRITER)
         except (duckdb.IOException, duckdb.ConnectionException, duckdb.BinderException) as error:
             text = str(error)
             if not _is_lock(text):
@@ -172,6 +212,10 @@ def _explain(name: str, error: duckdb.Error) -> StoreError:
         return SchemaMismatch(f"{name} is no DuckDB file; name another one with --db.")
     if "version number" in text:
         return SchemaMismatch(f"{name} was written by a DuckDB that this one ({duckdb.__version__}) can't read: {text}")
+    if "No space left" in text:
+        return StoreError(f"{name} can't be written: no space is left on its disk; make room and run it again.")
+    if "attempted to read" in text or "Corrupt" in text or "checksum" in text.lower():
+        return StoreError(f"{name} is damaged or cut short; take a copy of it from a backup: {_first_line(error)}")
     if "ermission denied" in text:
         return StoreError(f"{name} can't be opened: permission denied.")
     return StoreError(f"{name} can't be opened: {_first_line(error)}")

@@ -8,6 +8,10 @@ from circuitdb import sqlfiles
 from circuitdb.errors import SchemaMismatch
 
 _PACKAGE = "circuitdb.schema"
+_RELATIONS = (
+    "SELECT table_name FROM duckdb_tables() WHERE NOT temporary "
+    "UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary"
+)
 
 
 def latest() -> int:
@@ -17,14 +21,17 @@ def latest() -> int:
 
 def version_of(connection: duckdb.DuckDBPyConnection, path: str) -> int:
     """The file's schema version; 0 for an empty file. Raises SchemaMismatch if it holds something else."""
-    tables = {
-        row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT temporary").fetchall()
-    }
-    if not tables:
+    relations = {row[0] for row in connection.execute(_RELATIONS).fetchall()}
+    if not relations:
         return 0
-    if "schema_version" not in tables or "edge_score" not in tables:
-        raise SchemaMismatch(f"{path} is a DuckDB file but no circuitdb database; name another file with --db.")
-    row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
+    try:
+        if "edge_score" not in relations:
+            raise duckdb.CatalogException("no edge_score")
+        row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
+        raise SchemaMismatch(
+            f"{path} is a DuckDB file but no circuitdb database; name another file with --db."
+        ) from error
     return int(row[0] or 0) if row else 0
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from circuitdb import batches
 from circuitdb.batches import ScoreBatch
-from circuitdb.connection import transaction, writing
+from circuitdb.connection import file_name, transaction, writing
 from circuitdb.errors import ScoreError
 from circuitdb.graph import GraphShape
 from circuitdb.records import Accuracy, Circuit, Example, Model, Subtask, canonical_json
@@ -26,8 +26,8 @@ class Store:
     """The write side of a database file. The file is open only while a method runs."""
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 60.0) -> None:
-        """`timeout`: seconds to wait for another process to let go of the file."""
-        self.path = os.fspath(path)
+        """`timeout`: seconds to wait for another process to let go of the file. Raises UsageError for no path."""
+        self.path = file_name(path)
         self.timeout = timeout
 
     def create(self) -> None:

@@ -56,7 +56,7 @@ METRICS = {
 
 def find(name: str) -> Metric:
     """The metric of that name. Raises UsageError, naming those there are."""
-    if name not in METRICS:
+    if not isinstance(name, str) or name not in METRICS:
         raise UsageError(f"There is no metric {name!r}; choose one of {', '.join(METRICS)}.")
     return METRICS[name]
 

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from tokenizers import models as tokenizer_models
 from transformer_lens.model_bridge import TransformerBridge
 
-from circuitdb.errors import ModelError
+from circuitdb.errors import ModelError, UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest import gguf
 from circuitdb.ingest.libraries import one_line, quiet
@@ -67,10 +67,15 @@ def load_model(
         device: `cpu`, `cuda`, `mps` ...; by default the first accelerator there is.
 
     Raises:
+        UsageError: a dtype, name or revision that can't be.
         ModelError: it can't be found, read, or wrapped by TransformerLens.
     """
+    if not isinstance(name_or_path, (str, Path)) or not str(name_or_path):
+        raise UsageError(f"{name_or_path!r} is no model; give a hub name, a local folder or a .gguf file.")
+    if name is not None and not name.strip():
+        raise UsageError("A model's name can't be empty.")
     if dtype not in DTYPES:
-        raise ModelError(f"{dtype!r} is no type to compute in; choose one of {', '.join(DTYPES)}.")
+        raise UsageError(f"{dtype!r} is no type to compute in; choose one of {', '.join(DTYPES)}.")
     path = Path(name_or_path)
     if path.suffix.lower() == ".gguf":
         if not path.is_file():
@@ -80,6 +85,8 @@ def load_model(
         source, title = str(path), path.resolve().name
     else:
         source, title = str(name_or_path), str(name_or_path)
+    if revision is not None and path.exists():
+        raise UsageError(f"A revision is a version on the hub; {path} is local and has none.")
     target = _device(device)
     with quiet():
         model = _read(source, revision, DTYPES[dtype])

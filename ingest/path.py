@@ -14,6 +14,7 @@ from circuitdb.ingest.metrics import Metric
 
 METHODS = ("eap-ig", "eap")
 GRIDS = ("right", "left")
+MOST_STEPS = 10_000
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def points(method: str, steps: int | None, grid: str | None, metric: Metric) -> 
                 "edge 0; use --method eap-ig, or --metric logit-difference."
             )
         return (Point(1.0, 1.0),)
-    if steps is None or steps < 1:
-        raise UsageError(f"eap-ig needs at least one step, not {steps}.")
+    if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= MOST_STEPS:
+        raise UsageError(f"eap-ig takes a whole number of steps from one to {MOST_STEPS:,}, not {steps!r}.")
     if grid not in GRIDS:
         raise UsageError(f"There is no grid {grid!r}; choose one of {', '.join(GRIDS)}.")
     first = 1 if grid == "right" else 0

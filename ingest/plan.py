@@ -46,6 +46,8 @@ class Options:
             raise UsageError(
                 f"{self.n_examples} examples can't be split into {self.folds} folds with at least a pair in each."
             )
+        if not -(2**63) <= self.seed < 2**63:
+            raise UsageError(f"The seed must be a 64-bit whole number, not {self.seed}.")
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"A batch needs at least one pair, not {self.batch_size}.")
         path.points(self.method, self.steps, self.grid, metrics.find(self.metric))

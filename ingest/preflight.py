@@ -18,6 +18,7 @@ from circuitdb.ingest import prefix
 from circuitdb.ingest.anatomy import Anatomy, ungrouped
 from circuitdb.ingest.capture import Hooks, Sources, TargetGradients, hooks, run
 from circuitdb.ingest.contract import contract, differences
+from circuitdb.ingest.libraries import one_line
 from circuitdb.ingest.models import LoadedModel
 
 _TOLERANCE = {torch.float64: 1e-5, torch.float32: 2e-3}
@@ -29,6 +30,18 @@ def preflight(model: LoadedModel, anatomy: Anatomy) -> None:
     """Run the checks once per model. Raises ModelError with the check that failed and by how much."""
     if "preflight" in model.checked:
         return
+    try:
+        _try(model, anatomy)
+    except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
+        # Whatever a model of an unknown layout makes torch or TransformerLens raise in the trial.
+        raise ModelError(
+            f"{model.record.architecture} can't be scored: a trial pass failed with {type(error).__name__}: "
+            f"{one_line(error)}"
+        ) from error
+    model.checked.add("preflight")
+
+
+def _try(model: LoadedModel, anatomy: Anatomy) -> None:
     clean, corrupted = _prompts(model)
     with torch.no_grad():
         plain = run(model, clean, prefix.NO_PREFIX)
@@ -37,7 +50,6 @@ def preflight(model: LoadedModel, anatomy: Anatomy) -> None:
     with ungrouped(anatomy):
         _check_outputs(model, clean, plain)
         _check_sums(model, anatomy, clean, corrupted)
-    model.checked.add("preflight")
 
 
 def _prompts(model: LoadedModel) -> tuple[Tensor, Tensor]:

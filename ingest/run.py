@@ -45,8 +45,8 @@ class Outcome:
 class Watcher(Protocol):
     """Who is told how an ingest is going."""
 
-    def planned(self, n_circuits: int, n_missing: int) -> None:
-        """All subtasks are planned; `n_missing` circuits are to be scored."""
+    def planned(self, n_missing: int, n_stored: int) -> None:
+        """All subtasks are planned; `n_missing` circuits are to be scored, `n_stored` are there already."""
 
     def started(self, subtask: str) -> None:
         """A circuit is being scored."""
@@ -61,7 +61,7 @@ class Watcher(Protocol):
 class Silent:
     """A watcher that says nothing."""
 
-    def planned(self, n_circuits: int, n_missing: int) -> None:
+    def planned(self, n_missing: int, n_stored: int) -> None:
         """Ignore it."""
 
     def started(self, subtask: str) -> None:
@@ -112,7 +112,7 @@ def ingest(
             planned.append(Outcome(subtask.name, "failed", reason=str(error)))
     stored = {} if replace else store.finished()
     missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
-    told.planned(len(planned), len(missing))
+    told.planned(len(missing), sum(isinstance(job, Job) for job in planned) - len(missing))
     outcomes = []
     for job in planned:
         if isinstance(job, Outcome):

@@ -12,7 +12,8 @@ batch size and order do not matter beyond rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,8 +102,10 @@ def score_edges(
         UsageError: shapes, types, token ids or options that can't be.
         ModelError: a model whose edges can't be scored right; checked once per model, before any work.
     """
-    if labels is not None and tuple(labels.shape) != (len(clean), 2):
-        raise UsageError(f"labels have shape {tuple(labels.shape)}; they must be [{len(clean)}, 2].")
+    if not isinstance(model, LoadedModel):
+        raise UsageError(f"The model is of type {type(model).__name__}; give one from load_model.")
+    if not isinstance(clean, Tensor):
+        raise UsageError(f"The clean tokens are of type {type(clean).__name__}; give a torch tensor.")
     scorer = Scorer(model, method=method, steps=steps, grid=grid, metric=metric, folds=folds, batch_size=batch_size,
                     share_prefix=share_prefix)  # fmt: skip
     return scorer.score([Group(clean, corrupted, labels, torch.arange(len(clean)) % folds)], progress)
@@ -137,18 +140,23 @@ class Scorer:
         share_prefix: bool = True,
     ) -> None:
         """Raises UsageError for impossible options, ModelError for a model that can't be scored right."""
-        if folds < 1:
-            raise UsageError(f"The examples need at least one fold, not {folds}.")
-        if batch_size is not None and batch_size < 1:
-            raise UsageError(f"A batch needs at least one pair, not {batch_size}.")
+        if not isinstance(folds, int) or folds < 1:
+            raise UsageError(f"The pairs need a whole number of folds, at least one fold, not {folds!r}.")
+        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
+            raise UsageError(f"A batch needs a whole number of pairs, at least one pair, not {batch_size!r}.")
         self.model, self.n_folds, self.batch_size, self.share_prefix = model, folds, batch_size, share_prefix
         self.metric = metrics.find(metric)
         self.points = path.points(method, steps, grid, self.metric)
         self.anatomy = read_anatomy(model)
-        preflight(model, self.anatomy)
+        with _plain(model):
+            preflight(model, self.anatomy)
 
     def score(self, groups: Sequence[Group], progress: Progress | None = None) -> EdgeScores:
         """Score all groups together. Raises UsageError for bad token ids, ModelError for a model that gives NaN."""
+        with _plain(self.model):
+            return self._score(groups, progress)
+
+    def _score(self, groups: Sequence[Group], progress: Progress | None) -> EdgeScores:
         for group in groups:
             _check(self.model, group, self.metric, self.n_folds)
         n_examples = sum(len(group.clean) for group in groups)
@@ -184,6 +192,13 @@ class Scorer:
         parts = (sums / counts[:, None, None])[:, mask].float().numpy()
         clean, corrupted = (totals / n_examples).tolist()
         return EdgeScores(shape, whole, parts, n_examples, largest, clean, corrupted)
+
+
+@contextmanager
+def _plain(model: LoadedModel) -> Iterator[None]:
+    """No modes of the caller: inference mode would forbid gradients, autocast would round them."""
+    with torch.inference_mode(False), torch.autocast(model.device.type, enabled=False):
+        yield
 
 
 class _Batch:
@@ -263,6 +278,8 @@ def _take(group: Group, chosen: Tensor, device: torch.device) -> Group:
 
 def _check(model: LoadedModel, group: Group, metric: Metric, n_folds: int) -> None:
     for name, tokens in (("clean", group.clean), ("corrupted", group.corrupted)):
+        if not isinstance(tokens, Tensor):
+            raise UsageError(f"The {name} tokens are of type {type(tokens).__name__}; give a torch tensor.")
         if tokens.dtype != torch.int64 or tokens.ndim != 2 or tokens.shape[1] == 0:
             raise UsageError(
                 f"The {name} tokens are {tokens.dtype} of shape {tuple(tokens.shape)}; they must be int64 [batch, pos]."
@@ -280,7 +297,18 @@ def _check(model: LoadedModel, group: Group, metric: Metric, n_folds: int) -> No
         raise UsageError(
             f"The metric {metric.name} needs labels: [batch, 2] ids of the answer and the corrupted answer."
         )
-    if group.labels is not None and not (int(group.labels.min()) >= 0 and int(group.labels.max()) < model.n_vocab):
-        raise UsageError(f"The labels have ids outside the model's vocabulary of {model.n_vocab:,}.")
+    if group.labels is not None:
+        _check_labels(model, group.labels, len(group.clean), metric)
     if group.fold.shape != (len(group.clean),) or (len(group.fold) and int(group.fold.max()) >= n_folds):
         raise UsageError(f"Every pair needs a fold from 0 to {n_folds - 1}.")
+
+
+def _check_labels(model: LoadedModel, labels: Tensor, n: int, metric: Metric) -> None:
+    if not isinstance(labels, Tensor) or labels.dtype != torch.int64 or tuple(labels.shape) != (n, 2):
+        what = f"{labels.dtype} of shape {tuple(labels.shape)}" if isinstance(labels, Tensor) else type(labels).__name__
+        raise UsageError(f"The labels are {what}; they must be an int64 tensor [{n}, 2].")
+    if labels.numel() and not (int(labels.min()) >= 0 and int(labels.max()) < model.n_vocab):
+        raise UsageError(f"The labels have ids outside the model's vocabulary of {model.n_vocab:,}.")
+    equal = (labels[:, 0] == labels[:, 1]).nonzero()
+    if metric.needs_labels and len(equal):
+        raise UsageError(f"The labels of pair {int(equal[0])} are one token; answer and corrupted answer must differ.")

@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from circuitdb import migrations
 from circuitdb.connection import reading, writing
-from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError
+from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
 from circuitdb.store import Store
 from stores import addition_store, circuit
 
@@ -150,5 +151,54 @@ def test_reader_can_touch_nothing_else(tmp_path: Path, shared_store: Path) -> No
 
 
 def test_a_folder_is_no_database(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is a folder; name a file"):
-        writing(tmp_path).__enter__()
+    for opener in (reading, writing):
+        with pytest.raises(StoreError, match="is a folder; name a file"):
+            opener(tmp_path).__enter__()
+
+
+@pytest.mark.parametrize("name", [":memory:", "sqlite:c.db", "file:x", "it's.duckdb", "spaß und \u4e2d.duckdb"])
+def test_every_name_is_a_file_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    addition_store(Path(name), digits=1)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with reading(name) as connection:
+        assert connection.execute("SELECT count(*) FROM circuit").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("path", [None, 3, "", b"circuits.duckdb"])
+def test_what_is_no_path(path: Any) -> None:
+    with pytest.raises(UsageError, match="is no path of a database file"):
+        reading(path).__enter__()
+    with pytest.raises(UsageError, match="is no path of a database file"):
+        Store(path)
+
+
+def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "empty.duckdb"
+    path.touch()
+    Store(path).create()
+    with reading(path) as connection:
+        assert connection.execute("SELECT count(*) FROM circuit").fetchall() == [(0,)]
+
+
+def test_a_file_cut_short(tmp_path: Path) -> None:
+    path = addition_store(tmp_path / "circuits.duckdb", digits=2)
+    path.write_bytes(path.read_bytes()[:8192])
+    for opener in (reading, writing):
+        with pytest.raises(StoreError, match="is damaged or cut short"):
+            opener(path).__enter__()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["CREATE VIEW v AS SELECT 1", "CREATE TABLE schema_version (a INTEGER); CREATE TABLE edge_score (b INTEGER)"],
+)
+def test_files_that_look_empty_or_like_ours_are_left_alone(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "other.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(statement)
+    before = path.read_bytes()
+    for opener in (reading, writing):
+        with pytest.raises(SchemaMismatch, match="no circuitdb database"):
+            opener(path).__enter__()
+    assert path.read_bytes() == before

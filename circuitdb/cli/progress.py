@@ -45,14 +45,14 @@ class IngestProgress:
         """The model is being loaded."""
         self._tell(f"loading {model}")
 
-    def planned(self, n_circuits: int, n_missing: int) -> None:
-        """All subtasks are planned; `n_missing` circuits are to be scored."""
+    def planned(self, n_missing: int, n_stored: int) -> None:
+        """All subtasks are planned; `n_missing` circuits are to be scored, `n_stored` are there already."""
         self._missing = n_missing
-        if n_missing == 0:
-            self._line(f"Nothing to do: all {n_circuits} circuits are stored already.")
-        else:
-            kept = f", {n_circuits - n_missing} are stored already" if n_missing < n_circuits else ""
-            self._line(f"{n_missing} circuits to score{kept}.")
+        if n_missing:
+            kept = f", {n_stored} stored already" if n_stored else ""
+            self._line(f"{_circuits(n_missing)} to score{kept}.")
+        elif n_stored:
+            self._line(f"Nothing to score: {_circuits(n_stored)} stored already.")
         # With the model loaded the clock starts anew, so that the time left is that of scoring alone.
         self._bar.reset(self._row, total=n_missing, description="scoring")
 
@@ -89,3 +89,7 @@ class IngestProgress:
         else:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
+
+
+def _circuits(n: int) -> str:
+    return f"{n} circuit" if n == 1 else f"{n} circuits"

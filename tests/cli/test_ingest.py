@@ -37,7 +37,7 @@ def test_stores_then_keeps(folder: Path, tmp_path: Path) -> None:
     ]
     assert first.stderr.splitlines()[:2] == [f"loading {folder}", "4 circuits to score."]
     again = terminals.run([*command, "--json"], tmp_path)
-    assert again.stderr.splitlines()[-1] == "Nothing to do: all 4 circuits are stored already."
+    assert again.stderr.splitlines()[-1] == "Nothing to score: 4 circuits stored already."
     answer = json.loads(again.stdout)
     assert [row["status"] for row in answer["rows"]] == ["kept"] * 4
     with reading(tmp_path / "c.duckdb") as connection:
@@ -64,7 +64,10 @@ REFUSED = [
     (["--digits", "3-1"], 2, "is no list of digit counts; write 1-3 or 1,2,4."),
     (["--examples", "1"], 2, "The number of examples must be at least 2, not 1."),
     (["--folds", "9"], 2, "10 examples can't be split into 9 folds"),
-    (["--dtype", "int8"], 1, "'int8' is no type to compute in"),
+    (["--dtype", "int8"], 2, "'int8' is no type to compute in"),
+    (["--steps", "2147483648"], 2, "from one to 10,000, not 2147483648"),
+    (["--seed", "99999999999999999999"], 2, "The seed must be a 64-bit whole number"),
+    (["--revision", "main"], 2, "A revision is a version on the hub"),
     (["--device", "abacus"], 1, "'abacus' is no device that torch can use here"),
     (["--db", "no/c.duckdb"], 1, "does not exist; make it, or name another file with --db."),
     (["--model", "missing.gguf"], 1, "There is no file missing.gguf; give the path of a .gguf file."),

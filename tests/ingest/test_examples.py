@@ -200,6 +200,7 @@ class TestPlan:
             ({"folds": 0}, "number of folds must be at least 1, not 0"),
             ({"n_examples": 5, "folds": 3}, "5 examples can't be split into 3 folds with at least a pair in each"),
             ({"batch_size": 0}, "at least one pair, not 0"),
+            ({"seed": 2**63}, "must be a 64-bit whole number"),
             ({"method": "eap"}, "zero by construction"),
         ],
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from transformers import GPT2LMHeadModel
+from transformers import GPT2LMHeadModel, Phi3Config, Phi3ForCausalLM
 
-from circuitdb.errors import ModelError
+from circuitdb.errors import ModelError, UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest import LoadedModel, load_model, preflight, score_edges
 from circuitdb.ingest.anatomy import read_anatomy
@@ -82,10 +83,36 @@ def test_broken_files(golden: Path, tmp_path: Path) -> None:
 
 
 def test_unknown_dtype_and_device(golden: Path) -> None:
-    with pytest.raises(ModelError, match="'int8' is no type to compute in; choose one of float32"):
+    with pytest.raises(UsageError, match="'int8' is no type to compute in; choose one of float32"):
         load_model(golden / "B_gpt2", dtype="int8")
     with pytest.raises(ModelError, match="'abacus' is no device"):
         load_model(golden / "B_gpt2", device="abacus")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"revision": "main"}, "A revision is a version on the hub"),
+        ({"name": " "}, "name can't be empty"),
+        ({"name_or_path": None}, "None is no model"),
+        ({"name_or_path": 3}, "3 is no model"),
+    ],
+)
+def test_impossible_arguments(golden: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load_model(**{"name_or_path": golden / "B_gpt2", **given})
+
+
+def test_a_model_that_breaks_in_the_trial_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """Phi-3's fused projections with grouped queries are not split as known here."""
+    config = Phi3Config(
+        vocab_size=32, hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=4,
+        num_key_value_heads=2, pad_token_id=0, max_position_embeddings=64, original_max_position_embeddings=64,
+    )  # fmt: skip
+    Phi3ForCausalLM(config).save_pretrained(tmp_path / "phi3")
+    prompts = PROMPTS % 32
+    with pytest.raises(ModelError, match="Phi3ForCausalLM can't be scored"):
+        score_edges(load_model(tmp_path / "phi3"), prompts, prompts.flip(0))
 
 
 def test_post_norms_are_refused_before_any_work(golden: Path) -> None:

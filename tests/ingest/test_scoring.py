@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,15 @@ def test_half_precision_is_close_to_single(golden: Path) -> None:
     half = score_edges(load_model(golden / "B_gpt2", dtype="bfloat16"), clean, corrupted)
     assert half.scores.dtype == np.float32
     assert relative(half, single) < 0.05  # bfloat16 keeps 8 bits: 0.4 % a value
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, lambda: torch.autocast("cpu", torch.bfloat16)])
+def test_the_callers_modes_change_nothing(golden: Path, mode: Callable[[], Any]) -> None:
+    model = load_model(golden / "B_gpt2")
+    clean, corrupted = pairs()
+    plain = score_edges(model, clean, corrupted)
+    with mode():
+        assert relative(score_edges(model, clean, corrupted), plain) == 0
 
 
 def test_equal_pairs_score_nothing(gqa: LoadedModel) -> None:
@@ -171,12 +181,32 @@ BAD: list[tuple[str, dict[str, Any], type[CircuitdbError], str]] = [
     ("token too large", {"clean": CLEAN + 64}, UsageError, "outside the model's vocabulary of 64"),
     ("negative token", {"clean": CLEAN - 64}, UsageError, "outside the model's vocabulary of 64"),
     ("no labels", {"metric": "logit-difference"}, UsageError, "needs labels"),
-    ("labels of one", {"labels": torch.zeros(N, 1, dtype=torch.int64)}, UsageError, "must be [7, 2]"),
+    ("labels of one", {"labels": torch.zeros(N, 1, dtype=torch.int64)}, UsageError, "must be an int64 tensor [7, 2]"),
     ("label too large", {"labels": torch.full((N, 2), 64)}, UsageError, "labels have ids outside"),
+    ("numpy tokens", {"clean": CLEAN.numpy()}, UsageError, "of type ndarray; give a torch tensor"),
+    ("list of tokens", {"corrupted": CORRUPTED.tolist()}, UsageError, "of type list; give a torch tensor"),
+    (
+        "list of labels",
+        {"labels": [[1, 2]] * N},
+        UsageError,
+        "The labels are list; they must be an int64 tensor [7, 2]",
+    ),
+    ("float labels", {"labels": torch.zeros(N, 2)}, UsageError, "they must be an int64 tensor [7, 2]"),
+    (
+        "equal labels",
+        {"labels": torch.ones(N, 2, dtype=torch.int64), "metric": "logit-difference"},
+        UsageError,
+        "labels of pair 0 are one token",
+    ),
+    ("half a step", {"steps": 2.5}, UsageError, "not 2.5"),
+    ("too many steps", {"steps": 2**31}, UsageError, "from one to 10,000"),
+    ("half a fold", {"folds": 1.5}, UsageError, "not 1.5"),
+    ("batch of text", {"batch_size": "x"}, UsageError, "not 'x'"),
+    ("no loaded model", {"model": "gpt2"}, UsageError, "give one from load_model"),
     ("no metric", {"metric": "loss"}, UsageError, "There is no metric 'loss'; choose one of kl, logit-difference."),
     ("no method", {"method": "magic"}, UsageError, "There is no method 'magic'"),
     ("no grid", {"grid": "up"}, UsageError, "There is no grid 'up'"),
-    ("no steps", {"steps": 0}, UsageError, "at least one step, not 0"),
+    ("no steps", {"steps": 0}, UsageError, "a whole number of steps from one to 10,000, not 0"),
     ("one right step", {"steps": 1}, UsageError, "zero by construction"),
     ("eap of kl", {"method": "eap"}, UsageError, "zero by construction, so eap would score every edge 0"),
     ("no batch", {"batch_size": 0}, UsageError, "at least one pair, not 0"),
@@ -196,7 +226,7 @@ def test_bad_input_is_refused_in_a_sentence(
     gqa: LoadedModel, given: dict[str, Any], error: type[CircuitdbError], message: str
 ) -> None:
     with pytest.raises(error, match=re.escape(message)):
-        score_edges(gqa, **{"clean": CLEAN, "corrupted": CORRUPTED, **given})
+        score_edges(**{"model": gqa, "clean": CLEAN, "corrupted": CORRUPTED, **given})
 
 
 def test_a_model_that_gives_nan_is_refused(gqa: LoadedModel) -> None:
