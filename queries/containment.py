@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from circuitdb.errors import UsageError
+from circuitdb.queries import arguments
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.matrix import FloatArray, ScoreMatrix
 from circuitdb.queries.result import Answer, Result, count, enumeration, square
@@ -87,6 +88,7 @@ class Containment(Answer):
 
 def containment(matrix: ScoreMatrix, top: int = 200) -> Containment:
     """Cut every circuit of a matrix to its `top` edges and compare: see `Database.containment`."""
+    top = arguments.whole("number of edges (top)", top)
     if top < 1:
         raise UsageError(f"A hard circuit has at least one edge; top={top} is too few.")
     chosen = [strongest(row, top) for row in matrix.scores]

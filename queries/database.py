@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Unpack, cast
 
 import duckdb
 import pyarrow as pa
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
-from circuitdb.queries import containment, families, matrix, named, reliability, schema, similarity, stability
+from circuitdb.queries import (
+    arguments,
+    containment,
+    families,
+    matrix,
+    named,
+    reliability,
+    schema,
+    similarity,
+    stability,
+)
 from circuitdb.queries.columns import texts
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.matrix import ScoreMatrix
@@ -55,8 +65,8 @@ class Database:
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0) -> None:
         """See `circuitdb.open`."""
         self.path = os.fspath(path)
-        self.timeout = timeout
-        with reading(self.path, timeout=timeout):
+        self.timeout = arguments.patience(timeout)
+        with reading(self.path, timeout=self.timeout):
             pass
 
     def __repr__(self) -> str:
@@ -151,8 +161,7 @@ class Database:
 
         A positive score says that ablating the edge raises the metric (nats for kl).
         """
-        if n < 1:
-            raise UsageError(f"n={n} is too few; ask for one edge or more.")
+        circuit, n = arguments.whole("circuit", circuit), arguments.amount("edge", n)
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, {"circuits": circuit})
             if not chosen.members:
@@ -166,15 +175,17 @@ class Database:
         Filters choose circuits, as everywhere, and these the evaluations of their models and subtasks; without filters
         all are given, also of subtasks that have no circuit.
         """
+        asked = wanted(where)
+        everything = not asked
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, where)
-            everything = not wanted(where)
+            chosen = select(connection, cast("Where", asked))
             table = named.run(connection, "evaluations", circuits=chosen.ids, everything=everything)
             table = _with_models(connection, table)
         return Result(table, count(len(table), "evaluation"), chosen.notes if chosen.members else ())
 
     def show(self, circuit: int, *, edges: int = 10) -> Shown:
         """Everything about one circuit: provenance, reliability, its strongest `edges`, the questions left out."""
+        circuit = arguments.whole("circuit", circuit)
         strongest = self.top_edges(circuit, edges)
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, {"circuits": circuit})
@@ -208,6 +219,8 @@ class Database:
         Raises UsageError, before anything runs, for a statement that writes, attaches, sets or reads files, and for one
         that is wrong, with the nearest name.
         """
+        if not isinstance(statement, str):
+            raise UsageError(f"A statement is a text, such as 'FROM circuits', not {type(statement).__name__}.")
         with reading(self.path, timeout=self.timeout) as connection:
             return run_sql(connection, statement)
 

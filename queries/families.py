@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from circuitdb.errors import UsageError
+from circuitdb.queries import arguments
 from circuitdb.queries.columns import flags, integers, numbers, texts
 from circuitdb.queries.ranks import Matrix
 from circuitdb.queries.result import Result, count, enumeration
@@ -32,8 +32,8 @@ class Family:
 def families(similarity: Similarity, alpha: float | None = None, *, corrected: bool = False) -> Result:
     """The families at `alpha`, one row a circuit: see `Database.families`."""
     values = similarity.values(corrected=corrected)
-    if alpha is not None and not math.isfinite(alpha):
-        raise UsageError(f"alpha is a similarity, such as 0.6, not {alpha}.")
+    if alpha is not None:
+        alpha = arguments.real("alpha is a similarity, such as 0.6", alpha)
     level, reason = (alpha, None) if alpha is not None else useful_alpha(values)
     found = components(values, level)
     title = f"{count(len(found), 'family', 'families')} of {count(len(values), 'circuit')} at alpha = {level:.4g} "
@@ -49,7 +49,9 @@ def families(similarity: Similarity, alpha: float | None = None, *, corrected: b
             "lowest_within": numbers(np.array([family.lowest for family, _ in members], np.float64)),
         }
     )
-    notes = (*similarity.notes, *_chains(found, level), *_left_out(similarity, values))
+    notes = (*similarity.notes_elsewhere, *_chains(found, level), *_left_out(similarity, values))
+    if not corrected and abs(level) > 1:
+        notes += (f"Every similarity is between -1 and 1, so alpha = {level:.4g} says nothing; give one in between.",)
     return Result(table, title, notes)
 
 
@@ -61,7 +63,7 @@ def family_sweep(similarity: Similarity, *, corrected: bool = False) -> Result:
     table = pa.table({"alpha": numbers(alphas), "n_families": families, "n_above": more})
     title = f"Families of {count(len(values), 'circuit')} against alpha ({_kind(similarity, corrected)})"
     explanation = "n_families holds at this alpha and below it down to the row before, n_above just above it."
-    return Result(table, title, (*similarity.notes, explanation, *_left_out(similarity, values)))
+    return Result(table, title, (*similarity.notes_elsewhere, explanation, *_left_out(similarity, values)))
 
 
 def components(values: Matrix, alpha: float) -> list[Family]:

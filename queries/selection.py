@@ -13,18 +13,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypedDict, cast
+from typing import Any, SupportsIndex, TypeAlias, TypedDict, cast
 
 import duckdb
 
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
-from circuitdb.queries import named
+from circuitdb.queries import arguments, named
 from circuitdb.queries.models import ModelName, model_names, namesakes
 from circuitdb.queries.result import count, enumeration
 
-Names: TypeAlias = "str | Sequence[str] | None"
-Numbers: TypeAlias = "int | Sequence[int] | None"
+Names: TypeAlias = "str | Iterable[str] | None"
+Numbers: TypeAlias = "SupportsIndex | Iterable[SupportsIndex] | None"
 SortKey: TypeAlias = "tuple[tuple[Any, ...], ...]"
 
 _FIELDS = {  # of a group, in order: (one, several)
@@ -55,6 +55,7 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "examples": ("number of examples", "examples"),
     "circuits": ("circuit", "circuits"),
 }
+_NUMBERS = {"shots": 32, "seed": 64, "examples": 32, "circuits": 32}  # filters by number, and the bits of their columns
 
 
 class Where(TypedDict, total=False):
@@ -220,14 +221,15 @@ def select(connection: duckdb.DuckDBPyConnection, where: Where) -> Selection:
 
 
 def wanted(where: Where) -> dict[str, tuple[int | str, ...]]:
-    """The filters that were given, each as a tuple; an empty one is none."""
+    """The filters that were given, each as a tuple; an empty one is none.
+
+    Raises UsageError for a filter of the wrong type: left out, it would make an answer about all circuits.
+    """
     asked: dict[str, tuple[int | str, ...]] = {}
     for key, values in where.items():
         if key not in _FILTERS:
             raise TypeError(f"There is no filter {key!r}; filters are {', '.join(_FILTERS)}.")
-        if isinstance(values, str | int):
-            asked[key] = (values,)
-        elif isinstance(values, Iterable) and (given := tuple(values)):
+        if given := arguments.several(_FILTERS[key][0], values, numbers=key in _NUMBERS):
             asked[key] = given
     return asked
 
@@ -238,7 +240,14 @@ def _members(
     models: Mapping[int, ModelName],
 ) -> list[Member]:
     """The circuits that pass, sorted and labelled."""
-    bound = {name: cast("Sequence[str] | None", asked.get(field)) for field, (_, name) in _FILTERS.items()}
+    if any(not any(_fits(field, value) for value in values) for field, values in asked.items()):
+        return []
+    bound = {
+        name: cast("Sequence[str]", [value for value in asked[field] if _fits(field, value)])
+        if field in asked
+        else None
+        for field, (_, name) in _FILTERS.items()
+    }
     ids = [key for key, model in models.items() if {model.name, model.shown} & set(asked.get("model", ()))]
     rows: list[dict[str, Any]] = named.run(
         connection, "selection", **{**bound, "models": ids if "model" in asked else None}
@@ -261,6 +270,11 @@ def _members(
         for row in sorted(rows, key=_place)
     ]
     return _labelled(members)
+
+
+def _fits(field: str, value: int | str) -> bool:
+    """Whether a column could have this value: a number too large for it is that of no circuit."""
+    return isinstance(value, str) or -(2 ** (_NUMBERS[field] - 1)) <= value < 2 ** (_NUMBERS[field] - 1)
 
 
 def _place(row: Mapping[str, Any]) -> tuple[SortKey, ...]:

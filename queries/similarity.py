@@ -21,6 +21,9 @@ from circuitdb.queries.ranks import Matrix, spearman
 from circuitdb.queries.reliability import Reliabilities, reliabilities
 from circuitdb.queries.result import Answer, Result, count, square
 
+_BESIDE = "the reason is beside each."
+_ELSEWHERE = "`similarity --long`, or .result() in Python, gives the reason of each."
+
 
 @dataclass(frozen=True, repr=False)
 class Similarity(Answer):
@@ -97,7 +100,12 @@ class Similarity(Answer):
         chosen = self.prefers_corrected if corrected is None else corrected
         values = self.values(corrected=chosen)
         title = f"{self.title}{', corrected for attenuation' if chosen else ''}"
-        return Result(square(self.labels, values, reliability=self.reliabilities), title, self.notes)
+        return Result(square(self.labels, values, reliability=self.reliabilities), title, self.notes_elsewhere)
+
+    @property
+    def notes_elsewhere(self) -> tuple[str, ...]:
+        """The notes for a table without the pairs' column of reasons."""
+        return tuple(note.replace(_BESIDE, _ELSEWHERE) for note in self.notes)
 
     def _reason(self, a: int, b: int) -> str:
         if math.isnan(self.matrix[a, b]):
@@ -149,7 +157,7 @@ def _notes(matrix: ScoreMatrix, rho: Matrix, corrected: Matrix, found: Reliabili
         notes.append(warning)
     undefined = int(np.count_nonzero(np.isnan(rho[upper])))
     if undefined:
-        notes.append(f"{count(undefined, 'pair')} of {len(upper[0]):,} have no similarity; the reason is beside each.")
+        notes.append(f"{count(undefined, 'pair')} of {len(upper[0]):,} have no similarity; {_BESIDE}")
     over = int(np.count_nonzero(corrected[upper] > 1))
     if over:
         notes.append(

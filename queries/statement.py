@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 
 import duckdb
 import pyarrow as pa
+from duckdb.sqltypes import DuckDBPyType
 
 from circuitdb.errors import CircuitdbError, StoreError, UsageError
 from circuitdb.queries import guard
@@ -13,6 +15,7 @@ from circuitdb.queries.columns import distinct
 from circuitdb.queries.result import Result, count
 
 _ERROR_LINES = 6
+_GARBLED = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
 def run(connection: duckdb.DuckDBPyConnection, statement: str) -> Result:
@@ -20,13 +23,45 @@ def run(connection: duckdb.DuckDBPyConnection, statement: str) -> Result:
     try:
         text = guard.check(connection, statement)
         with closing(connection.cursor()) as cursor:
-            table = cursor.sql(text).to_arrow_table()
+            table = _fetch(cursor.sql(text))
     except duckdb.InterruptException:
         raise
     except duckdb.Error as error:
         raise _explain(connection, statement, error) from error
     table, notes = _unique_names(table)
     return Result(table, count(len(table), "row"), notes)
+
+
+def _fetch(answer: duckdb.DuckDBPyRelation) -> pa.Table:
+    """All rows; what Arrow has no type for and would garble (BIT, TIME WITH TIME ZONE) as DuckDB's text of it."""
+    kinds = [_faithful(kind) for kind in answer.types]
+    if kinds == [str(kind) for kind in answer.types]:
+        return answer.to_arrow_table()
+    names = answer.columns
+    chosen = [
+        f"#{i}" if wanted == str(kind) else f"CAST(#{i} AS {wanted})"
+        for i, (kind, wanted) in enumerate(zip(answer.types, kinds, strict=True), start=1)
+    ]
+    return answer.project(", ".join(chosen)).to_arrow_table().rename_columns(names)
+
+
+def _faithful(kind: DuckDBPyType) -> str:
+    """The type to fetch a type as."""
+    whole = str(kind)
+    if not _GARBLED.search(whole):
+        return whole
+    if kind.id in ("list", "array", "map", "struct"):
+        parts = [
+            (name, _faithful(part) if isinstance(part, DuckDBPyType) else str(part)) for name, part in kind.children
+        ]
+    if kind.id in ("list", "array"):  # an array's second part is its size
+        return f"{parts[0][1]}[{parts[1][1] if len(parts) > 1 else ''}]"
+    if kind.id == "map":
+        return f"MAP({parts[0][1]}, {parts[1][1]})"
+    if kind.id == "struct":
+        quoted = [(name.replace('"', '""'), part) for name, part in parts]
+        return "STRUCT(" + ", ".join(f'"{name}" {part}' for name, part in quoted) + ")"
+    return "VARCHAR" if kind.id in ("bit", "time with time zone", "union") else whole
 
 
 def _explain(connection: duckdb.DuckDBPyConnection, statement: str, error: duckdb.Error) -> CircuitdbError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | None"
 Kind: TypeAlias = Literal["number", "time", "text"]
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+_FOREVER = {32: 2**31 - 1, 64: 2**63 - 1}  # DuckDB's infinite dates and timestamps, by bits
+_DAY_2000, _PERIOD = 10_957, 146_097
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+def plain_text(value: Value) -> str:
+    """A value as CSV has it, unquoted."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return repr(value)
+    return value if isinstance(value, str) else _compact(value)
+
+
 def _number(value: Value, form: str) -> str | None:
     if value is None:
         return None
@@ -142,9 +153,7 @@ def _compact(value: Value) -> str:
 def _csv(value: Value) -> str:
     if value is None:
         return ""
-    if isinstance(value, (int, float)):
-        return _compact(value) if isinstance(value, bool) else repr(value)
-    text = value if isinstance(value, str) else _compact(value)
+    text = plain_text(value)
     if not text or any(mark in text for mark in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -167,19 +176,37 @@ class _Plain:
     def column(self, column: pa.ChunkedArray) -> list[Value]:
         import pyarrow as pa
 
-        form, suffix = column.type, ""
-        if pa.types.is_interval(form):
-            return [None if value is None else _duration(*value) for value in column.to_pylist()]
-        if pa.types.is_timestamp(form):
-            suffix = "Z" if form.tz else ""
-            column = column.cast(pa.timestamp("us"), safe=False)  # UTC, without a need for the machine's time zones
-        values = column.to_pylist()
+        form = column.type
         if pa.types.is_integer(form) or pa.types.is_boolean(form):
-            return list(values)
-        if suffix:
-            return [None if value is None else value.isoformat() + suffix for value in values]
-        convert: Callable[[object], Value] = self.value
-        return [convert(value) for value in values]
+            return list(column.to_pylist())
+        if pa.types.is_floating(form) or pa.types.is_string(form) or pa.types.is_decimal(form):
+            return [self.value(value) for value in column.to_pylist()]
+        return [self.scalar(scalar) for scalar in column]
+
+    def scalar(self, scalar: pa.Scalar) -> Value:
+        """One value of any type; times from their numbers, since Python's own have no year 0 and no nanoseconds."""
+        import pyarrow as pa
+
+        form = scalar.type
+        if not scalar.is_valid:
+            return None
+        if pa.types.is_interval(form):
+            return _duration(*scalar.as_py())
+        if pa.types.is_date32(form):
+            return _date(scalar.value)
+        if pa.types.is_time(form):
+            return _clock(scalar.value * _NANOSECONDS[form.unit])
+        if pa.types.is_timestamp(form):
+            return _timestamp(scalar.value, form.unit, zoned=form.tz is not None)
+        if pa.types.is_map(form):
+            return [[self.scalar(entry["key"]), self.scalar(entry["value"])] for entry in scalar.values]
+        if pa.types.is_struct(form):
+            return {name: self.scalar(part) for name, part in scalar.items()}
+        if pa.types.is_union(form):
+            return self.scalar(scalar.value)
+        if pa.types.is_nested(form):
+            return [self.scalar(part) for part in scalar.values]
+        return self.value(scalar.as_py())
 
     def value(self, value: object) -> Value:
         if isinstance(value, float):
@@ -203,8 +230,43 @@ class _Plain:
 
 
 def _duration(months: int, days: int, nanoseconds: int) -> str:
-    """ISO 8601, for example P1M2DT0.5S."""
-    return f"P{months}M{days}DT{nanoseconds / 1e9:g}S"
+    """ISO 8601 without loss, for example P1M2DT0.5S; parts below zero have a sign each (ISO 8601-2)."""
+    whole, rest = divmod(abs(nanoseconds), 10**9)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    date = "".join(f"{n}{unit}" for n, unit in ((months, "M"), (days, "D")) if n)
+    clock = f"T{'-' if nanoseconds < 0 else ''}{whole}{fraction}S" if nanoseconds or not date else ""
+    return f"P{date}{clock}"
+
+
+def _date(days: int) -> str:
+    """The date so many days after 1970, as DuckDB prints those before year 1 (BC), after 9999 and at infinity."""
+    if abs(days) == _FOREVER[32]:
+        return "infinity" if days > 0 else "-infinity"
+    # Every 400 years, of 146,097 days, are alike; 2000 is a year of them that Python has.
+    periods, day = divmod(days - _DAY_2000, _PERIOD)
+    found = datetime.date(2000, 1, 1) + datetime.timedelta(day)
+    year = found.year + 400 * periods
+    return f"{year if year > 0 else 1 - year:04d}-{found:%m-%d}{'' if year > 0 else ' (BC)'}"
+
+
+def _clock(nanoseconds: int) -> str:
+    """Time of day, 24:00:00 too; six decimals if it has any, nine if it needs them."""
+    seconds, rest = divmod(nanoseconds, 10**9)
+    fraction = f".{rest:09d}" if rest % 1000 else f".{rest // 1000:06d}" if rest else ""
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"
+
+
+def _timestamp(value: int, unit: str, *, zoned: bool) -> str:
+    """ISO 8601, or DuckDB's own form where that has none."""
+    if abs(value) == _FOREVER[64]:
+        return "infinity" if value > 0 else "-infinity"
+    days, nanoseconds = divmod(value * _NANOSECONDS[unit], 86_400 * 10**9)
+    date, clock = _date(days), _clock(nanoseconds)
+    if len(date) == len("2026-01-02"):
+        return f"{date}T{clock}{'Z' if zoned else ''}"
+    if "." in clock:
+        clock = clock.rstrip("0")
+    return f"{date} {clock}{'+00' if zoned else ''}"
 
 
 def _decimal(value: Decimal) -> Value:

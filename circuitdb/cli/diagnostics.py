@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -20,7 +21,15 @@ FAILED = 1
 USAGE = 2
 INTERRUPTED = 130
 
+_UNSEEN = re.compile(r"[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _BOLD_RED, _YELLOW, _CYAN = "1;31", "33", "36"
+
+
+class _Closed(io.StringIO):
+    """Standard output where the caller has closed it (`>&-`)."""
+
+    def write(self, text: str, /) -> int:
+        raise OSError(errno.EBADF, "it is closed", "standard output")
 
 
 def notes(texts: Iterable[str]) -> None:
@@ -74,7 +83,18 @@ def misuse(failure: typer.TyperException) -> int:
 
 
 def prepare_streams() -> None:
-    """Let characters that an old terminal can't show be written as their codes instead of failing."""
+    """Let characters that an old terminal can't show be written as their codes instead of failing.
+
+    A closed stream is put in its place: nothing else may be opened under its number, and a write to it must be told.
+    """
+    if sys.stdout is None or sys.stderr is None:
+        for number in range(3):
+            try:
+                os.fstat(number)
+            except OSError:
+                os.open(os.devnull, os.O_RDWR)  # the lowest free number
+        sys.stdout = sys.stdout or _Closed()
+        sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -96,8 +116,10 @@ def terminal(stream: object) -> bool:
 
 
 def _say(word: str, text: str, code: str) -> None:
-    # Without control characters: names may come out of a database by somebody else.
-    lines = [re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", line) for line in f"{word}: {text.strip()}".splitlines()]
+    # Without control characters, or those that turn letters around: names may come out of a database by somebody else.
+    lines = [
+        _UNSEEN.sub("", re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", line)) for line in f"{word}: {text.strip()}".splitlines()
+    ]
     if terminal(sys.stderr) and len(lines) == 1:  # more lines point at a place in the user's SQL
         width = max(20, shutil.get_terminal_size().columns)
         lines = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)

@@ -9,18 +9,21 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from circuitdb.cli import diagnostics
-from circuitdb.cli.cells import Cells, printable, to_csv, to_json
+from circuitdb.cli.cells import Cells, plain_text, printable, to_csv, to_json
 from circuitdb.cli.layout import Line, lines, matrix_lines
 from circuitdb.cli.options import Form
 from circuitdb.errors import UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from circuitdb.queries.result import Answer
 
 # More rows than a person scrolls through; pipes and files always get all of them.
@@ -90,14 +93,18 @@ def refuse_existing(path: str, *, force: bool) -> None:
 
 def parquet(result: Answer) -> None:
     """Write an answer as Parquet to standard output."""
-    content = _parquet(result)
+    content, notes = _parquet(result)
     try:
+        sys.stdout.write("")
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
     except BrokenPipeError:
         _hang_up()
-    diagnostics.notes(result.notes)
+    except OSError as failure:
+        _let_go()
+        raise OSError(failure.errno, failure.strerror, "standard output") from failure
+    diagnostics.notes((*result.notes, *notes))
 
 
 def save(result: Answer, form: Form, path: str, *, force: bool) -> None:
@@ -105,7 +112,8 @@ def save(result: Answer, form: Form, path: str, *, force: bool) -> None:
     refuse_existing(path, force=force)
     notes = result.notes
     if form is Form.PARQUET:
-        content = _parquet(result)
+        content, texts = _parquet(result)
+        notes = (*notes, *texts)
     else:
         cells = Cells.of(result)
         notes = () if form is Form.JSON else cells.notes
@@ -189,12 +197,32 @@ def _rule() -> str:
     return "-" if _ascii() else "─"
 
 
-def _parquet(result: Answer) -> bytes:
+def _parquet(result: Answer) -> tuple[bytes, tuple[str, ...]]:
+    """(the file, a note on the columns of types that Parquet lacks: they are text, as in CSV)."""
+    import pyarrow as pa
     import pyarrow.parquet
 
+    table = result.arrow()
+    cast = [i for i, field in enumerate(table.schema) if not _parquet_has(field)]
+    columns = Cells.of(result).columns if cast else ()
+    for i in cast:
+        texts = pa.array([None if value is None else plain_text(value) for value in columns[i]], pa.string())
+        table = table.set_column(i, table.column_names[i], texts)
     buffer = io.BytesIO()
-    pyarrow.parquet.write_table(result.arrow(), buffer)
-    return buffer.getvalue()
+    pyarrow.parquet.write_table(table, buffer)
+    names = ", ".join(table.column_names[i] for i in cast)
+    return buffer.getvalue(), (f"Parquet has no such type as that of {names}; written as text.",) if cast else ()
+
+
+def _parquet_has(field: pa.Field) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        pyarrow.parquet.write_table(pa.schema([field]).empty_table(), io.BytesIO())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return False
+    return True
 
 
 def _replace(target: Path, content: bytes) -> None:
@@ -226,9 +254,18 @@ def _write(chunks: Iterable[str]) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _hang_up()
+    except OSError as failure:
+        _let_go()
+        raise OSError(failure.errno, failure.strerror, "standard output") from failure
 
 
 def _hang_up() -> None:
     """The reader has seen enough (`| head`): end without a word, also when Python flushes at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _let_go()
     raise typer.Exit(0)
+
+
+def _let_go() -> None:
+    """Send what is left to nowhere, for Python would try once more at its end."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -188,8 +188,37 @@ def test_a_full_disk_is_named(shared_store: Path, tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-    assert done.stderr.splitlines()[0] == "Error: No space left on device."
-    assert done.returncode in {1, 120}  # 120: Python's own last attempt to write failed too
+    assert (done.returncode, done.stderr) == (1, "Error: standard output: No space left on device.\n")
+
+
+@pytest.mark.parametrize("arguments", [["circuits"], ["sql", "select 1", "--format", "parquet"], ["--version"]])
+def test_a_closed_output_is_named(shared_store: Path, tmp_path: Path, arguments: list[str]) -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" "$@" >&-', sys.executable, "-c", MAIN, *arguments],
+        cwd=tmp_path,
+        env=environment(CIRCUITDB=str(shared_store)),
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "Error: standard output: it is closed.\n")
+
+
+@pytest.mark.parametrize("arguments", [["show", "9" * 20], ["similarity", "--circuit", "999999999999"]])
+def test_an_id_out_of_range_is_that_of_no_circuit(cli: Cli, arguments: list[str]) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith(f"Error: There is no circuit {arguments[-1]}. The database has: 1, 2, ")
+
+
+def test_an_error_keeps_its_letters_in_order(cli: Cli) -> None:
+    done = cli("circuits", "--model", "a\u202eb\u2066c\u200f")
+    assert done.err == "Error: There is no model abc. The database has: tiny.\n"
+
+
+def test_an_alpha_that_no_similarity_has_is_noted(cli: Cli) -> None:
+    assert "Every similarity is between -1 and 1, so alpha = 2 says nothing" in cli("families", "--alpha", "2").err
+    assert "says nothing" not in cli("families", "--alpha", "0.5").err
 
 
 def test_an_unprintable_character_is_written_as_its_code(shared_store: Path, tmp_path: Path) -> None:

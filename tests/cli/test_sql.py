@@ -169,6 +169,49 @@ def test_every_type_of_the_database_has_a_form(cli: Cli) -> None:
     assert line[:3] == ["1", "1.25", "12345678901234567890.5"]
 
 
+@pytest.mark.parametrize(
+    ("sql", "value"),
+    [
+        ("interval '12345.678 seconds'", "PT12345.678S"),
+        ("interval '1234567.000001 seconds'", "PT1234567.000001S"),
+        ("interval '-1 month -0.5 seconds'", "P-1MT-0.5S"),
+        ("interval '0 days'", "PT0S"),
+        ("[interval '1 day']", ["P1D"]),
+        ("'2026-01-02 03:04:05.123456789'::timestamp_ns", "2026-01-02T03:04:05.123456789"),
+        ("'12:00:00+05:30'::timetz", "12:00:00+05:30"),
+        ("time '24:00:00'", "24:00:00"),
+        ("'101'::bit", "101"),
+        ("{'a b': ['101'::bit], 't': time '24:00:00'}", {"a b": ["101"], "t": "24:00:00"}),
+        ("array_value('1'::bit, '0'::bit)", ["1", "0"]),
+        ("map {'k': '01'::bit}", [["k", "01"]]),
+        ("union_value(k := 1)", 1),
+        ("'infinity'::date", "infinity"),
+        ("'-infinity'::timestamp", "-infinity"),
+        ("'infinity'::timestamptz", "infinity"),
+        ("'infinity'::timestamp_ns", "infinity"),
+        ("'-infinity'::timestamp_s", "-infinity"),
+        ("'0044-03-15 (BC)'::date", "0044-03-15 (BC)"),
+        ("'10000-02-29'::date", "10000-02-29"),
+        ("'0044-03-15 (BC) 12:00:00.5'::timestamp", "0044-03-15 (BC) 12:00:00.5"),
+        ("'12000-03-15 12:00:00+00'::timestamptz", "12000-03-15 12:00:00+00"),
+        ("[date '0001-01-01', date '9999-12-31']", ["0001-01-01", "9999-12-31"]),
+        ("timestamptz '1969-12-31 23:59:59.25+00'", "1969-12-31T23:59:59.250000Z"),
+    ],
+)
+def test_values_that_python_lacks_are_printed_right(cli: Cli, sql: str, value: object) -> None:
+    statement = f"select {sql} as a, {sql} as a"
+    assert json.loads(cli("sql", statement, "--json").out)["rows"] == [{"a": value, "a_1": value}]
+    assert cli("sql", statement).code == 0
+    (line,) = csv.reader(io.StringIO(cli("sql", statement, "--csv").out.split("\n", 1)[1]))
+    assert line[0] == (value if isinstance(value, str) else json.dumps(value))
+
+
+def test_parquet_has_text_where_it_lacks_the_type(cli: Cli) -> None:
+    done = cli("sql", "select interval '90 seconds' as i, union_value(k := 1) as u, 2 as n", "-o", "a.parquet")
+    assert (done.code, done.err) == (0, "Note: Parquet has no such type as that of i, u; written as text.\n")
+    assert pq.read_table("a.parquet").to_pylist() == [{"i": "PT90S", "u": "1", "n": 2}]
+
+
 def test_a_pipe_gets_every_row_and_every_character(cli: Cli) -> None:
     done = cli("sql", "select range as n, repeat('x', 300) as long from range(20000)")
     assert len(done.table) == 20_000

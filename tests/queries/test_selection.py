@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,6 +149,11 @@ def test_equal_constants_are_not_called_similar(tmp_path: Path) -> None:
     found = Database(tmp_path / "c.duckdb").similarity()
     assert found.rows()[0]["similarity"] is None
     assert not any("similarity of 1" in note for note in found.notes)
+    lacking = "1 pair of 1 have no similarity; "
+    assert f"{lacking}the reason is beside each." in found.result().notes
+    elsewhere = f"{lacking}`similarity --long`, or .result() in Python, gives the reason of each."
+    assert elsewhere in found.wide().notes
+    assert elsewhere in Database(tmp_path / "c.duckdb").families().notes
 
 
 def sized(examples: int, *, skipped: int = 0, **changes: object) -> Circuit:
@@ -257,3 +263,55 @@ def test_graph_shapes_do_not_mix(tmp_path: Path) -> None:
     assert db.similarity(model="tiny").labels == ("1+1", "1+2")
     assert len(db.stability()) == 2  # a group is of one graph
     assert len(db.reliability()) == 3
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"circuits": 1.5}, {"circuits": "1"}, {"circuits": True}, {"circuits": [1, 2.0]}, {"circuits": np.array([1.5])},
+        {"circuits": [None]}, {"model": object()}, {"model": 1.5}, {"subtask": (1, 2)}, {"task": b"addition"},
+        {"seed": np.bool_(True)}, {"shots": np.float64(3)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_filter_of_the_wrong_type_is_refused(db: Database, where: Where) -> None:
+    for ask in (db.circuits, db.evaluations, db.containment):
+        with pytest.raises(UsageError, match=r"^A .+ is a (whole number|name, that is a text), not .+\.$"):
+            ask(**where)
+
+
+@pytest.mark.parametrize(
+    "ids", [np.array([1, 2]), {1, 2}, range(1, 3), [np.int64(1), np.uint8(2)], np.array([[1, 2]])[0]], ids=repr
+)
+def test_ids_of_any_sequence(db: Database, ids: object) -> None:
+    assert [row["circuit_id"] for row in db.circuits(circuits=ids).rows()] == [1, 2]  # type: ignore[arg-type]
+    assert len(db.evaluations(circuits=iter([1, 2]))) == len(db.evaluations(circuits=[1, 2]))
+    for one in (np.int64(2), np.array(2)):
+        assert [row["circuit_id"] for row in db.circuits(circuits=one).rows()] == [2]
+
+
+@pytest.mark.parametrize("number", [2**40, -1, 10**30])
+def test_an_id_out_of_range_is_that_of_no_circuit(db: Database, number: int) -> None:
+    for where in ({"circuits": number}, {"circuits": [1, number]}):
+        with pytest.raises(UsageError, match=f"^There is no circuit {number}"):
+            db.circuits(**where)
+    with pytest.raises(UsageError, match=f"^There is no circuit {number}"):
+        db.show(number)
+    with pytest.raises(UsageError, match=f"^There is no seed {10**30}"):
+        db.circuits(seed=10**30)
+    assert len(db.top_edges(1, 2**40)) == SHAPE.n_edges
+
+
+def test_arguments_of_the_wrong_type_are_refused(db: Database, path: Path) -> None:
+    asks: list[Callable[[], object]] = [
+        lambda: db.sql(None),  # type: ignore[arg-type]
+        lambda: db.families("0.5"),  # type: ignore[arg-type]
+        lambda: db.families(float("nan")),
+        *(lambda top=top: db.containment(top=top) for top in (1.5, "a", None, True)),
+        *(lambda t=t: Database(path, timeout=t) for t in ("1", None, -1, float("inf"), float("nan"))),
+        lambda: db.show(None),  # type: ignore[arg-type]
+        lambda: db.top_edges(1, 1.5),  # type: ignore[arg-type]
+    ]
+    for ask in asks:
+        with pytest.raises(UsageError, match=r"^\w.* not .+\.$"):
+            ask()
