@@ -24,7 +24,9 @@ def test_python_blocks_run(block: str, tmp_path: Path, shared_store: Path, monke
     shutil.copy(shared_store, tmp_path / "circuits.duckdb")
     monkeypatch.chdir(tmp_path)
     torch.set_num_threads(1)
-    monkeypatch.setattr("circuitdb.ingest.load_model", lambda name: load_model(folder if name == "gpt2" else name))
+    monkeypatch.setattr(
+        "circuitdb.ingest.load_model", lambda name, **more: load_model(folder if name == "gpt2" else name, **more)
+    )
     # The tiny model knows 15 tokens.
     names: dict[str, object] = {}
     exec(re.sub(r"\b(464|3290|318|3797)\b", lambda number: str(int(number[0]) % 15), block), names)

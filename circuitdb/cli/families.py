@@ -35,7 +35,7 @@ def families(
 
     Two circuits are of one family if similarities of at least alpha lead from one to the other.
 
-    Example: circuitdb families --task addition --alpha 0.6
+    Example: circuitdb families --task addition --alpha 0.1
     """
     if sweep and alpha is not None:
         raise UsageError("--sweep goes through every alpha; give --alpha or --sweep, not both.")

@@ -68,9 +68,10 @@ def page(title: str, parts: Mapping[str, Answer], form: Form) -> None:
         _write([json.dumps(whole, ensure_ascii=_ascii(), allow_nan=False, indent=1), "\n"])
         return
     _write(_rendered([[(printable(title), "bold")]]))
-    for part in cells.values():
+    for name, part in cells.items():
         _write(["\n"])
-        _write(_table(part, upright=True))
+        # Of an empty answer the title says it all.
+        _write(_table(part, upright=True) if len(parts[name]) else _rendered([[(printable(part.title), "bold")]]))
     diagnostics.notes(dict.fromkeys(note for part in cells.values() for note in part.notes))
 
 
