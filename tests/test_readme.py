@@ -25,7 +25,7 @@ def test_python_blocks_run(block: str, tmp_path: Path, shared_store: Path, monke
     monkeypatch.chdir(tmp_path)
     torch.set_num_threads(1)
     monkeypatch.setattr(
-        "circuitdb.ingest.load_model", lambda name, **more: load_model(folder if name == "gpt2" else name, **more)
+        "circuitdb.ingest.load_model", lambda path, **more: load_model(folder if path == "gpt2" else path, **more)
     )
     # The tiny model knows 15 tokens.
     names: dict[str, object] = {}
