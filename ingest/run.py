@@ -117,7 +117,7 @@ def ingest(
     for job in planned:
         if isinstance(job, Outcome):
             outcome = job
-        elif job.spec_digest in stored:
+        elif not replace and job.spec_digest in (stored := store.finished()):  # or by another ingest, meanwhile
             outcome = Outcome(job.subtask.name, "kept", stored[job.spec_digest])
         else:
             told.started(job.subtask.name)

@@ -133,6 +133,21 @@ def test_mixed_token_lengths_are_scored_without_padding(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * float(np.abs(wanted).max()))
 
 
+def test_what_another_ingest_stores_meanwhile_is_kept(digits_model: LoadedModel, tmp_path: Path) -> None:
+    store = Store(tmp_path / "circuits.duckdb")
+
+    class Rival(Silent):
+        """Starts another ingest of the same once the first circuit is stored."""
+
+        def finished(self, outcome: Outcome) -> None:
+            if outcome.subtask == "1+1":
+                ingest(store, digits_model, TASK, SMALL)
+
+    outcomes = ingest(store, digits_model, TASK, SMALL, watcher=Rival())
+    assert [o.status for o in outcomes] == ["stored", "kept", "kept", "kept"]
+    assert ask(tmp_path / "circuits.duckdb", "SELECT count(*) FROM circuit") == [(4,)]
+
+
 def test_a_subtask_that_fails_is_reported_and_the_others_go_on(digits_model: LoadedModel, tmp_path: Path) -> None:
     told: list[tuple[str, str]] = []
 
