@@ -92,7 +92,7 @@ class Store:
                         "stderr": accuracy.stderr, "n": accuracy.n, "source": "circuitdb",
                     }  # fmt: skip
                     _insert(connection, "evaluation", evaluation)
-            # Without it the rows of many small transactions stay in the write-ahead log and the file grows by half.
+            # Closing the file does it too, but here a failure, such as a full disk, is raised.
             connection.execute("CHECKPOINT")
         return circuit_id
 

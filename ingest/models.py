@@ -132,7 +132,7 @@ def _read(source: str, revision: str | None, dtype: torch.dtype) -> PreTrainedMo
         where = "folder" if Path(source).is_dir() else "folder, and the hub did not give it"
         raise ModelError(
             f"{source} can't be loaded as a causal language model (no usable {where}): {one_line(error)}"
-        ) from (error)
+        ) from error
 
 
 def _tokenizer(source: str, revision: str | None) -> PreTrainedTokenizerBase | None:
