@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +72,40 @@ class ScoreBatch:
                 "score": _nullable(self.folds.reshape(-1)),
             }
         )
+
+
+@dataclass(frozen=True)
+class ExampleBatch:
+    """Scores of single examples: `scores` [n, n_edges] float32, and the `positions` of the examples in the circuit."""
+
+    scores: FloatArray
+    positions: tuple[int, ...]
+
+    @classmethod
+    def check(cls, shape: GraphShape, scores: npt.ArrayLike | None, positions: Sequence[int]) -> ExampleBatch:
+        """Take scores in edge order, or none. Raises ScoreError on a wrong shape or type."""
+        if scores is None:
+            return cls(np.empty((0, shape.n_edges), np.float32), ())
+        found = _floats(scores, "example scores")
+        if found.shape != (len(positions), shape.n_edges):
+            raise ScoreError(
+                f"Example scores have shape {found.shape}; they must be [{len(positions)}, {shape.n_edges}], "
+                "a row for each scored example."
+            )
+        return cls(found, tuple(positions))
+
+    def tables(self, circuit_id: int) -> Iterator[pa.Table]:
+        """Rows of `example_score`, a table for each example, so that not all need memory at once."""
+        n = self.scores.shape[1]
+        for position, scores in zip(self.positions, self.scores, strict=True):
+            yield pa.table(
+                {
+                    "circuit_id": pa.array(np.full(n, circuit_id, np.int32)),
+                    "position": pa.array(np.full(n, position, np.int32)),
+                    "edge_id": pa.array(np.arange(n, dtype=np.int32)),
+                    "score": _nullable(scores),
+                }
+            )
 
 
 def graph_tables(shape: GraphShape, graph_id: int) -> tuple[pa.Table, pa.Table]:

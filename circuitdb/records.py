@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
@@ -62,6 +62,9 @@ class Example:
     reason: str | None = None
     prediction: str | None = None
     correct: bool | None = None
+    clean_ids: Sequence[int] | None = None
+    corrupted_ids: Sequence[int] | None = None
+    labels: Sequence[Sequence[int]] | None = None
 
     @property
     def used(self) -> bool:
@@ -81,6 +84,31 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
+class Faithfulness:
+    """A circuit cut to `n_edges` edges and run on the examples of a circuit, its own or another one.
+
+    `faithfulness` is (value - corrupted) / (clean - corrupted), or None with the reason; `accuracy` the share of right
+    answers that it generates, None if it was not asked.
+    """
+
+    circuit_id: int
+    data_circuit_id: int
+    share: float
+    n_edges: int
+    n_tied: int
+    selection: str
+    ablation: str
+    metric: str
+    value: float | None
+    clean: float | None
+    corrupted: float | None
+    faithfulness: float | None
+    reason: str | None
+    n_examples: int
+    accuracy: float | None = None
+
+
+@dataclass(frozen=True)
 class Circuit:
     """One soft circuit's provenance; `spec` holds all that decides its scores and is the resume key."""
 
@@ -92,6 +120,7 @@ class Circuit:
     steps: int | None = None
     grid: str | None = None
     positions: str = "last"
+    contrast: str | None = None
     ablation: str = "patching"
     sign_convention: str = "ablated-minus-clean"
     origin: str = "ingest"

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 
 import duckdb
 import numpy.typing as npt
 import pyarrow as pa
 
-from circuitdb import batches
-from circuitdb.batches import ScoreBatch
-from circuitdb.connection import file_name, transaction, writing
+from circuitdb import batches, sqlfiles
+from circuitdb.batches import ExampleBatch, ScoreBatch
+from circuitdb.connection import file_name, reading, transaction, writing
 from circuitdb.errors import ScoreError
 from circuitdb.graph import GraphShape
-from circuitdb.records import Accuracy, Circuit, Example, Model, Subtask, canonical_json
+from circuitdb.records import Accuracy, Circuit, Example, Faithfulness, Model, Subtask, canonical_json
+
+_FAITHFULNESS = pa.schema(
+    {
+        "circuit_id": pa.int32(), "data_circuit_id": pa.int32(), "share": pa.float64(), "n_edges": pa.int32(),
+        "n_tied": pa.int32(), "selection": pa.string(), "ablation": pa.string(), "metric": pa.string(),
+        "value": pa.float64(), "clean": pa.float64(), "corrupted": pa.float64(), "faithfulness": pa.float64(),
+        "reason": pa.string(), "n_examples": pa.int32(), "accuracy": pa.float64(),
+    }
+)  # fmt: skip
 
 
 class Store:
@@ -35,10 +45,14 @@ class Store:
         with writing(self.path, timeout=self.timeout):
             pass
 
-    def finished(self) -> dict[str, int]:
-        """Spec digest to circuit id of every stored circuit."""
+    def finished(self, *, by_example: bool = False) -> dict[str, int]:
+        """Spec digest to circuit id of every stored circuit; of those with scores of single examples, if asked."""
         with writing(self.path, timeout=self.timeout) as connection:
-            rows = connection.execute("SELECT spec_digest, circuit_id FROM circuit").fetchall()
+            rows = connection.execute(
+                "SELECT spec_digest, circuit_id FROM circuit "
+                "WHERE NOT ? OR circuit_id IN (SELECT circuit_id FROM example_score)",
+                [by_example],
+            ).fetchall()
         return dict(rows)
 
     def write(
@@ -48,6 +62,7 @@ class Store:
         folds: npt.ArrayLike | None = None,
         *,
         examples: Sequence[Example] = (),
+        by_example: npt.ArrayLike | None = None,
         accuracy: Accuracy | None = None,
         replace: bool = False,
     ) -> int:
@@ -58,6 +73,7 @@ class Store:
             scores: [n_edges] in edge order; non-finite ones are stored as NULL and counted.
             folds: [n_folds, n_edges], the scores of each fold of the examples alone.
             examples: its questions, scored and skipped.
+            by_example: [n_used, n_edges], the scores of each scored example alone, in the order of `examples`.
             accuracy: the model's share of right answers on them.
             replace: put it in the place of a stored circuit of the same spec; otherwise that one is kept
                 and its id returned.
@@ -68,6 +84,8 @@ class Store:
         """
         shape = circuit.model.shape
         batch = ScoreBatch.check(shape, scores, folds)
+        used = [position for position, example in enumerate(examples) if example.used]
+        single = ExampleBatch.check(shape, by_example, used)
         if circuit.n_examples is not None and circuit.n_examples < 1:
             raise ScoreError(f"The circuit of {circuit.subtask.name} has no scored example; nothing is stored.")
         with writing(self.path, timeout=self.timeout) as connection:
@@ -85,6 +103,8 @@ class Store:
                 _append(connection, "edge_score", batch.score_table(circuit_id))
                 _append(connection, "fold_score", batch.fold_table(circuit_id))
                 _append(connection, "example", _example_table(circuit_id, examples))
+                for rows in single.tables(circuit_id):
+                    _append(connection, "example_score", rows)
                 if accuracy is not None:
                     evaluation: dict[str, object] = {
                         "model_id": model_id, "subtask_id": subtask_id, "circuit_id": circuit_id,
@@ -95,6 +115,30 @@ class Store:
             # Closing the file does it too, but here a failure, such as a full disk, is raised.
             connection.execute("CHECKPOINT")
         return circuit_id
+
+    def faithful(self, selection: str, *, answered: bool = False) -> set[tuple[int, int, float]]:
+        """(circuit, data circuit, share) of every stored cut; of those whose answers were counted too, if asked."""
+        with reading(self.path, timeout=self.timeout) as connection:
+            rows = connection.execute(sqlfiles.load("circuitdb.sql", "stored_faithfulness")).fetchall()
+        return {(c, d, share) for c, d, how, share, has in rows if how == selection and (has or not answered)}
+
+    def write_faithfulness(self, rows: Sequence[Faithfulness]) -> None:
+        """Store what became of circuits that were run, in the place of earlier runs of the same cut on the same data.
+
+        Raises LockedDatabase if another process held the file for too long, ScoreError if a circuit is gone by now.
+        """
+        columns = [f.name for f in fields(Faithfulness)]
+        table = pa.table({name: [getattr(row, name) for row in rows] for name in columns}, _FAITHFULNESS)
+        with writing(self.path, timeout=self.timeout) as connection:
+            with transaction(connection):
+                for circuit_id in sorted({i for row in rows for i in (row.circuit_id, row.data_circuit_id)}):
+                    if _one(connection, "SELECT 1 FROM circuit WHERE circuit_id = ?", [circuit_id]) is None:
+                        raise ScoreError(f"Circuit {circuit_id} was replaced while it was being run; run it again.")
+                connection.register("arriving", table)
+                connection.execute(sqlfiles.load("circuitdb.sql", "forget_faithfulness"))
+                connection.unregister("arriving")
+                _append(connection, "faithfulness", table)
+            connection.execute("CHECKPOINT")
 
 
 def _one(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[object]) -> int | None:
@@ -190,7 +234,8 @@ def _insert_circuit(
     row: dict[str, object] = {
         "circuit_id": circuit_id, "model_id": model_id, "subtask_id": subtask_id, "graph_id": graph_id,
         "origin": circuit.origin, "method": circuit.method, "steps": circuit.steps, "grid": circuit.grid,
-        "metric": circuit.metric, "positions": circuit.positions, "ablation": circuit.ablation,
+        "metric": circuit.metric, "positions": circuit.positions, "contrast": circuit.contrast,
+        "ablation": circuit.ablation,
         "sign_convention": circuit.sign_convention, "prompt_style": circuit.prompt_style, "shots": circuit.shots,
         "seed": circuit.seed, "n_examples": circuit.n_examples, "n_skipped": circuit.n_skipped,
         "n_folds": len(batch.folds), "metric_clean": circuit.metric_clean,
@@ -219,6 +264,9 @@ def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:
             "reason": pa.array([e.reason for e in examples], pa.string()),
             "prediction": pa.array([e.prediction for e in examples], pa.string()),
             "correct": pa.array([e.correct for e in examples], pa.bool_()),
+            "clean_ids": pa.array([e.clean_ids for e in examples], pa.list_(pa.int32())),
+            "corrupted_ids": pa.array([e.corrupted_ids for e in examples], pa.list_(pa.int32())),
+            "labels": pa.array([e.labels for e in examples], pa.list_(pa.list_(pa.int32()))),
         }
     )
 
@@ -226,6 +274,6 @@ def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:
 def _delete(connection: duckdb.DuckDBPyConnection, circuit_id: int, *, successor: int) -> None:
     """Remove a circuit and all that hangs on it; notes are the user's own words, and pass to its successor."""
     connection.execute("UPDATE note SET circuit_id = ? WHERE circuit_id = ?", [successor, circuit_id])
-    for table in ("edge_score", "fold_score", "example", "evaluation", "circuit"):
+    for table in ("edge_score", "fold_score", "example", "example_score", "evaluation", "circuit"):
         connection.execute(f"DELETE FROM {table} WHERE circuit_id = ?", [circuit_id])
     connection.execute("DELETE FROM faithfulness WHERE ? IN (circuit_id, data_circuit_id)", [circuit_id])

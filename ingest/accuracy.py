@@ -9,7 +9,7 @@ import torch
 from transformers import DynamicCache
 
 from circuitdb.ingest import prefix
-from circuitdb.ingest.memory import batch_size_for
+from circuitdb.ingest.memory import Memory
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.tasks.task import Task
 from circuitdb.ingest.tokens import TokenisedQuestion
@@ -25,7 +25,7 @@ def predictions(model: LoadedModel, questions: Sequence[TokenisedQuestion]) -> l
     for length in sorted({len(q.ids) for q in questions}):
         members = [i for i, q in enumerate(questions) if len(q.ids) == length]
         n_tokens = 1 + max(len(questions[i].answer_ids) for i in members)
-        size = batch_size_for(model, length + n_tokens, 0, len(members))
+        size = Memory(model, 0).batch_size(length + n_tokens, len(members))
         for start in range(0, len(members), size):
             batch = members[start : start + size]
             tokens = torch.tensor([questions[i].ids for i in batch], device=model.device)

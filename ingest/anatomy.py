@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,21 +14,30 @@ from transformers.pytorch_utils import Conv1D
 from circuitdb.errors import ModelError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.norms import Norm, read_norm
+from circuitdb.ingest.norms import Norm, no_norm, read_norm
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer's hook points (modules whose output is the tensor), norms and projections."""
+    """One layer's hook points (modules whose output is the tensor), norms and projections.
 
+    `mlp_stream` is None where the MLP reads through the attention's norm (GPT-J, Phi). `post_norm` stands between the
+    heads' sum and the stream (Gemma-2, OLMo-2); `mlp_out` is what the MLP writes, after such a norm of its own.
+    """
+
+    block: Module
+    stream: Module
     attention_stream: Module
     mlp_stream: Module | None
     projections: tuple[Module, Module, Module]
     heads_out: Module
+    attention_sum: Module
+    attention_out: Module
     mlp_in: Module
     mlp_out: Module
     attention_norm: Norm
     mlp_norm: Norm
+    post_norm: Norm | None
     attention: Any
     n_heads: int
 
@@ -68,13 +75,18 @@ class Layer:
 
 @dataclass(frozen=True)
 class Anatomy:
-    """All hook points that scoring needs."""
+    """All hook points that scoring needs. `stream` is where the input enters the first layer."""
 
     shape: GraphShape
-    embed: Module
     layers: tuple[Layer, ...]
     final_stream: Module
     groups: int
+    notes: tuple[str, ...]
+
+    @property
+    def stream(self) -> Module:
+        """The residual stream as the first layer finds it: what the source `input` writes."""
+        return self.layers[0].stream
 
 
 def read_anatomy(model: LoadedModel) -> Anatomy:
@@ -83,80 +95,60 @@ def read_anatomy(model: LoadedModel) -> Anatomy:
     shape, what = model.record.shape, model.record.architecture
     if getattr(bridge.original_model.config, "is_encoder_decoder", False):
         raise ModelError(f"{what} is an encoder-decoder; only decoder-only models have this edge set.")
-    if not hasattr(bridge, "blocks") or not hasattr(bridge, "embed") or not hasattr(bridge, "ln_final"):
+    if not hasattr(bridge, "blocks") or not hasattr(bridge, "ln_final"):
         raise ModelError(f"{what} has no plain stack of blocks with a final norm in TransformerLens.")
     layers = tuple(_read_layer(model, index, block) for index, block in enumerate(bridge.blocks))
-    return Anatomy(
-        shape, bridge.embed.hook_out, layers, bridge.ln_final.hook_in, shape.n_heads // model.record.n_kv_heads
-    )
+    mixed = any("MoE" in type(block.mlp).__name__ for block in bridge.blocks)
+    notes = ("Each mixture of experts, router included, counts as one MLP node.",) if mixed else ()
+    return Anatomy(shape, layers, bridge.ln_final.hook_in, shape.n_heads // model.record.n_kv_heads, notes)
 
 
 def _read_layer(model: LoadedModel, index: int, block: Any) -> Layer:
     what = f"{model.record.architecture}, layer {index},"
-    if hasattr(block, "ln1_post") or hasattr(block, "ln2_post"):
-        raise ModelError(
-            f"{what} has a norm between its heads and the residual stream; "
-            "a head's contribution there is not its own output, and scoring it is not supported yet."
-        )
-    missing = [name for name in ("ln1", "attn", "mlp") if not hasattr(block, name)]
+    missing = [name for name in ("attn", "mlp") if not hasattr(block, name)]
     missing += [name for name in ("q", "k", "v", "o") if not missing and not hasattr(block.attn, name)]
     if missing:
         raise ModelError(f"{what} lacks {', '.join(missing)} in TransformerLens; its edges can't be scored.")
     if type(block).__name__ == "ScaledResidualBlockBridge":
-        raise ModelError(f"{what} scales what its parts write; scoring that is not supported yet.")
-    if "MoE" in type(block.mlp).__name__:
-        raise ModelError(f"{what} is a mixture of experts, whose routing has no place in this edge set.")
+        raise ModelError(f"{what} scales what its parts write; its edges can't be scored.")
     d_model, device, dtype = model.record.d_model, model.device, accumulation_dtype(model.dtype)
-    attention_norm = read_norm(block.ln1, d_model, device, dtype)
-    own_norm = hasattr(block, "ln2")
-    if not own_norm and not model.record.shape.parallel:
-        raise ModelError(f"{what} has no norm before its MLP; scoring that is not supported yet.")
+
+    def norm(name: str) -> Norm:
+        return read_norm(getattr(block, name), d_model, device, dtype)
+
+    plain = no_norm(d_model, device, dtype)
+    reads_plainly = hasattr(block, "ln1_post") and not hasattr(block, "ln1")
+    if not reads_plainly and not hasattr(block, "ln1"):
+        raise ModelError(f"{what} has no norm before its attention and none after it; its edges can't be scored.")
+    attention_norm = plain if reads_plainly else norm("ln1")
+    if hasattr(block, "ln2"):
+        mlp_stream, mlp_norm = block.ln2.hook_in, norm("ln2")
+    elif hasattr(block, "ln2_post"):
+        mlp_stream, mlp_norm = block.mlp.hook_in, plain
+    elif model.record.shape.parallel:
+        mlp_stream, mlp_norm = None, attention_norm
+    else:
+        raise ModelError(f"{what} has no norm before its MLP and none after it; its edges can't be scored.")
+    post_norm = norm("ln1_post") if hasattr(block, "ln1_post") else None
+    if post_norm is not None and (post_norm.centred or post_norm.bias is not None or _has_bias(block.attn.o)):
+        raise ModelError(f"{what} has a LayerNorm or a bias between its heads and the residual stream; not supported.")
     return Layer(
-        attention_stream=block.ln1.hook_in,
-        mlp_stream=block.ln2.hook_in if own_norm else None,
+        block=block,
+        stream=block.hook_in,
+        attention_stream=block.hook_in if reads_plainly else block.ln1.hook_in,
+        mlp_stream=mlp_stream,
         projections=(block.attn.q.hook_out, block.attn.k.hook_out, block.attn.v.hook_out),
         heads_out=block.attn.o.hook_in,
+        attention_sum=block.attn.o.hook_out,
+        attention_out=block.attn.o.hook_out if post_norm is None else block.ln1_post.hook_out,
         mlp_in=block.mlp.hook_in,
-        mlp_out=block.mlp.hook_out,
+        mlp_out=block.ln2_post.hook_out if hasattr(block, "ln2_post") else block.mlp.hook_out,
         attention_norm=attention_norm,
-        mlp_norm=read_norm(block.ln2, d_model, device, dtype) if own_norm else attention_norm,
+        mlp_norm=mlp_norm,
+        post_norm=post_norm,
         attention=block.attn,
         n_heads=model.record.shape.n_heads,
     )
-
-
-@contextmanager
-def ungrouped(anatomy: Anatomy) -> Iterator[None]:
-    """Give each query head its own copy of its group's key and value, so that each has its own gradient.
-
-    The copies are made after the projection, where the attention would make them a little later itself: the outputs
-    of the model stay the same.
-    """
-    if anatomy.groups == 1:
-        yield
-        return
-    handles = []
-    changed: list[tuple[Any, int]] = []
-    sizes = [anatomy.shape.n_heads // anatomy.groups, -1]
-
-    def repeat(_module: Module, _args: object, output: Tensor) -> Tensor:
-        heads: Tensor = output.unflatten(-1, sizes).repeat_interleave(anatomy.groups, -2)
-        return heads.flatten(-2)
-
-    try:
-        for layer in anatomy.layers:
-            original = layer.attention.original_component
-            if getattr(original, "num_key_value_groups", None) != anatomy.groups:
-                raise ModelError("This model's grouped-query attention is not laid out as known here.")
-            changed.append((original, original.num_key_value_groups))
-            original.num_key_value_groups = 1
-            handles += [layer.projections[i].register_forward_hook(repeat) for i in (1, 2)]
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-        for original, groups in changed:
-            original.num_key_value_groups = groups
 
 
 def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -171,11 +163,13 @@ def _matrix(projection: Any) -> Tensor:
     return weight.T if isinstance(original, Conv1D) else weight
 
 
+def _has_bias(projection: Any) -> bool:
+    return getattr(projection.original_component, "bias", None) is not None
+
+
 def _bias(projection: Any) -> Tensor:
     """Bias of a linear component; zeros where it has none."""
-    original = projection.original_component
-    bias = getattr(original, "bias", None)
-    if bias is None:
+    if not _has_bias(projection):
         return torch.zeros_like(_matrix(projection)[:, 0])
-    found: Tensor = bias.detach()
+    found: Tensor = projection.original_component.bias.detach()
     return found

@@ -16,23 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from circuitdb.ingest.anatomy import Anatomy
-from circuitdb.ingest.capture import Sources, TargetGradients
-
-
-def differences(
-    anatomy: Anatomy, clean: Sources, corrupted: Sources, kind: torch.dtype
-) -> Float[Tensor, "source rows d_model"]:
-    """What each source writes in the corrupted run less what it writes in the clean run."""
-    n_rows, d_model = clean.embedding.shape[0] * clean.embedding.shape[1], clean.embedding.shape[2]
-    n_heads = anatomy.shape.n_heads
-    found = torch.empty(anatomy.shape.n_sources, n_rows, d_model, dtype=kind, device=clean.embedding.device)
-    found[0] = (corrupted.embedding.to(kind) - clean.embedding.to(kind)).reshape(n_rows, d_model)
-    for index, layer in enumerate(anatomy.layers):
-        first = 1 + index * (n_heads + 1)
-        change = (corrupted.heads[index].to(kind) - clean.heads[index].to(kind)).reshape(n_rows, n_heads, -1)
-        torch.bmm(change.transpose(0, 1), layer.output_weights().to(kind), out=found[first : first + n_heads])
-        found[first + n_heads] = (corrupted.mlps[index].to(kind) - clean.mlps[index].to(kind)).reshape(n_rows, d_model)
-    return found
+from circuitdb.ingest.gradients import TargetGradients
 
 
 def contract(
@@ -54,9 +38,11 @@ def contract(
         heads = readers[: 3 * n_heads]
         weights = layer.reading_weights().flatten(0, 1).to(sources.dtype)
         torch.bmm(targets.heads[index].flatten(0, 1), weights, out=heads)
-        _subtract_pull(heads, targets.head_pulls[index].flatten(0, 1), targets.attention_streams[index])
+        if layer.attention_norm.scaled:
+            _subtract_pull(heads, targets.head_pulls[index].flatten(0, 1), targets.attention_streams[index])
         readers[-1] = targets.mlps[index]
-        _subtract_pull(readers[-1:], targets.mlp_pulls[index][None], targets.mlp_streams[index])
+        if layer.mlp_norm.scaled:
+            _subtract_pull(readers[-1:], targets.mlp_pulls[index][None], targets.mlp_streams[index])
         before, mlp_before = shape.sources_before(index), shape.sources_before(index, mlp=True)
         column = index * width
         for part, (start, stop) in enumerate(parts):

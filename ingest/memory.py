@@ -1,38 +1,116 @@
-"""How many pairs fit in one pass."""
+"""How many pairs fit in one pass: planned from the memory that is free, and halved when that turns out too much."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from circuitdb.errors import ModelError
 from circuitdb.ingest.models import LoadedModel
 
 # Share of the free memory that one batch may fill; the rest is for the allocator and for others on the machine.
 _SHARE = 0.5
 # Tensors of the width of the residual stream that a layer's forward and backward pass keep per position, roughly.
 _ACTIVATIONS = 40
+# The same for a pass without gradients, which keeps only one layer's.
+_PASSING = 60
+# More positions in a pass without gradients gain nothing.
+_MOST_POSITIONS = 16_384
 _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
-def batch_size_for(model: LoadedModel, n_positions: int, n_steps: int, n_examples: int) -> int:
-    """The largest batch, up to all examples, whose estimated memory fits."""
-    return max(1, min(n_examples, int(_SHARE * _free(model.device) / bytes_per_example(model, n_positions, n_steps))))
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a pass will need, in bytes: weights, one pair, and all pairs of a batch; `free` is what there is now."""
+
+    weights: int
+    per_pair: int
+    batch_size: int
+    free: int
+
+    @property
+    def peak(self) -> int:
+        """Weights and one batch."""
+        return self.weights + self.batch_size * self.per_pair
 
 
-def bytes_per_example(model: LoadedModel, n_positions: int, n_steps: int) -> int:
-    """Estimated bytes of one pair: autograd, source differences, head-space sums and streams."""
-    record, shape = model.record, model.record.shape
-    per_layer = _ACTIVATIONS + 3 + 2 * n_steps
-    attention = 4 * shape.n_layers * shape.n_heads * n_positions**2 * 4
-    # + 6 h: one layer's targets in model space while they are contracted
-    vectors = shape.n_sources + shape.n_layers * per_layer + 6 * shape.n_heads
-    return n_positions * record.d_model * 4 * vectors + attention + 8 * model.n_vocab * 4
+class Memory:
+    """The batch size for a model and a method of `n_points` gradient passes; `wanted` is the user's own, if any."""
+
+    def __init__(self, model: LoadedModel, n_points: int, wanted: int | None = None) -> None:
+        self.model, self.n_points, self.wanted = model, n_points, wanted
+        self.most: int | None = None
+        self.rows: int | None = None
+        self.shrunk = 1
+
+    def batch_size(self, n_positions: int, n_examples: int) -> int:
+        """The largest batch, up to all examples, whose estimated memory fits."""
+        if self.wanted is not None:
+            fitting = self.wanted
+        else:
+            fitting = int(_SHARE * free_memory(self.model.device) / self.per_pair(n_positions))
+        return max(1, min(n_examples, fitting, self.most or n_examples))
+
+    def per_pair(self, n_positions: int) -> int:
+        """Estimated bytes of one pair: autograd, source differences, head-space sums and streams."""
+        record, shape = self.model.record, self.model.record.shape
+        per_layer = _ACTIVATIONS + 3 + 2 * self.n_points
+        attention = 4 * shape.n_layers * shape.n_heads * n_positions**2 * 4
+        # + 6 h: one layer's targets in model space while they are contracted
+        vectors = shape.n_sources + shape.n_layers * per_layer + 6 * shape.n_heads
+        return n_positions * record.d_model * 4 * vectors + attention + 8 * self.model.n_vocab * 4
+
+    def exact_rows(self, n_positions: int, n_scored: int) -> int:
+        """How many copies of an example one pass of `exact` can take."""
+        record = self.model.record
+        per_row = n_positions * record.d_model * 4 * _PASSING + 6 * n_scored * self.model.n_vocab * 4
+        fitting = int(_SHARE / 2 * free_memory(self.model.device) / per_row) // self.shrunk
+        self.rows = max(1, min(fitting, _MOST_POSITIONS // n_positions))
+        return self.rows
+
+    def circuit_rows(self, n_positions: int, n_scored: int) -> int:
+        """How many copies of an example, each with a circuit of its own, one pass can take."""
+        record, shape = self.model.record, self.model.record.shape
+        vectors = shape.n_sources + 4 * shape.n_heads + _PASSING
+        per_row = n_positions * record.d_model * 4 * vectors + 6 * n_scored * self.model.n_vocab * 4
+        fitting = int(_SHARE / 2 * free_memory(self.model.device) / per_row) // self.shrunk
+        self.rows = max(1, min(fitting, _MOST_POSITIONS // n_positions))
+        return self.rows
+
+    def plan(self, n_positions: int, n_examples: int) -> MemoryPlan:
+        """What a batch of prompts of so many positions will need."""
+        weights = sum(p.numel() * p.element_size() for p in self.model.bridge.original_model.parameters())
+        size = self.batch_size(n_positions, n_examples)
+        return MemoryPlan(weights, self.per_pair(n_positions), size, free_memory(self.model.device))
+
+    @staticmethod
+    def exhausted(error: BaseException) -> bool:
+        """Whether an error says that memory ran out, on whatever device."""
+        return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or any(
+            text in str(error) for text in ("out of memory", "can't allocate memory", "not enough memory")
+        )
+
+    def shrink(self, n_failed: int, reason: str) -> None:
+        """Halve the batch, and the copies of its examples, after a pass with `n_failed` pairs ran out of memory.
+
+        Raises ModelError where nothing is left to halve.
+        """
+        if n_failed == 1 and (self.rows is None or self.rows == 1):
+            raise ModelError(
+                f"Memory ran out with a single pair on {self.model.device} ({reason}); "
+                "use shorter prompts, fewer steps, --dtype bfloat16 or a larger device."
+            )
+        self.most, self.shrunk = max(1, n_failed // 2), 2 * self.shrunk
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
 
 
-def _free(device: torch.device) -> int:
+def free_memory(device: torch.device) -> int:
+    """Bytes that a process can get on the device."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     return min(_available(), _allowed())

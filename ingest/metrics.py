@@ -1,11 +1,20 @@
-"""What is attributed: a number per example from the logits at the scored position.
+"""What is attributed: a number per example from the logits at the scored positions, summed over them.
 
 `kl`                KL(clean || run) = sum_t p_clean(t) (log p_clean(t) - log p_run(t)), in nats
-`logit-difference`  logit of the answer less logit of the corrupted answer
+`logit-difference`  logit of the answer less logit of the corrupted answer, or less the mean logit of a given set
+`prob-difference`   probability of the answer less that of the corrupted answer, or less the sum over a given set
+`nll`               -log p_run(answer), in nats: over all the answer's tokens, the answer's negative log-likelihood
+`kl-published`      what the code published with Sun (2025) computes in the place of KL: probabilities are passed where
+                    their logarithms belong, sum_t exp(p_clean(t)) (p_clean(t) - log p_run(t)). It is no divergence: it
+                    is not 0 for equal distributions. It is here so that figures made with that code can be compared.
+
+A metric of one's own is a function of the same three arguments, given to `register`.
 """
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,43 +24,134 @@ from torch import Tensor
 
 from circuitdb.errors import UsageError
 
-Logits = Float[Tensor, "batch vocab"]
-Labels = Int[Tensor, "batch 2"]
+Logits = Float[Tensor, "batch scored vocab"]
+Labels = Int[Tensor, "batch scored choice"]
 PerExample = Float[Tensor, " batch"]
+Value = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric with what its callers must know of it.
 
-    `value(logits, clean_logits, labels)` is one number per example. `needs_labels`: it compares the two tokens of
-    `labels`, answer and corrupted answer. `flat_at_clean`: its gradient at the clean run is zero by construction.
+    `value(logits, clean_logits, labels)` is one number per example, from logits [batch, scored, vocab] of the run and
+    of the clean run, and labels [batch, scored, choice]: token ids of the answer, then of what it is compared with; -1
+    is no token. `needs_answer`, `needs_contrast`: it reads the first, or the others. `flat_at_clean`: its gradient at
+    the clean run is zero by construction. `higher_is_better`: ablating an edge that matters lowers it. `source` is a
+    digest of the code of a user's own metric.
     """
 
     name: str
-    value: Callable[[Logits, Logits, Labels | None], PerExample]
-    needs_labels: bool
-    flat_at_clean: bool
+    value: Value
+    needs_answer: bool = False
+    needs_contrast: bool = False
+    flat_at_clean: bool = False
+    higher_is_better: bool = False
+    source: str | None = None
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether it reads any label."""
+        return self.needs_answer or self.needs_contrast
 
 
 def kl(logits: Logits, clean_logits: Logits, labels: Labels | None = None) -> PerExample:
     """KL(clean || run) of the next-token distributions, in nats."""
     run, clean = logits.log_softmax(-1), clean_logits.log_softmax(-1)
-    return (clean.exp() * (clean - run)).sum(-1)
+    return (clean.exp() * (clean - run)).sum((-2, -1))
 
 
-def logit_difference(logits: Logits, clean_logits: Logits, labels: Labels | None) -> PerExample:
-    """Logit of the answer (labels[:, 0]) less logit of the corrupted answer (labels[:, 1])."""
-    if labels is None:
-        raise UsageError("The metric logit-difference needs labels: the answer's and the corrupted answer's token ids.")
-    picked = logits.gather(-1, labels)
-    return picked[:, 0] - picked[:, 1]
+def kl_published(logits: Logits, clean_logits: Logits, labels: Labels | None = None) -> PerExample:
+    """The loss of the paper's released code; no divergence, see above."""
+    clean = clean_logits.softmax(-1)
+    return (clean.exp() * (clean - logits.log_softmax(-1))).sum((-2, -1))
+
+
+def logit_difference(logits: Logits, clean_logits: Logits, labels: Labels) -> PerExample:
+    """Logit of the answer (the first label) less the mean logit of the other labels; 0 where there is no other."""
+    picked, given = _pick(logits, labels)
+    n_others = given[..., 1:].sum(-1)
+    return ((picked[..., 0] - picked[..., 1:].sum(-1) / n_others.clamp_min(1)) * n_others.clamp_max(1)).sum(-1)
+
+
+def prob_difference(logits: Logits, clean_logits: Logits, labels: Labels) -> PerExample:
+    """Probability of the answer (the first label) less that of all others together; 0 where there is no other."""
+    picked, given = _pick(logits.softmax(-1), labels)
+    return ((picked[..., 0] - picked[..., 1:].sum(-1)) * given[..., 1:].sum(-1).clamp_max(1)).sum(-1)
+
+
+def nll(logits: Logits, clean_logits: Logits, labels: Labels) -> PerExample:
+    """Negative logarithm of the probability of the answer (the first label), in nats."""
+    picked, _ = _pick(logits.log_softmax(-1), labels[..., :1])
+    return -picked.sum((-2, -1))
+
+
+def _pick(
+    values: Logits, labels: Labels
+) -> tuple[Float[Tensor, "batch scored choice"], Int[Tensor, "batch scored choice"]]:
+    """Values at the labels, 0 where there is none, and 1 or 0 for whether there is."""
+    given = (labels >= 0).long()
+    return values.gather(-1, labels.clamp_min(0)) * given, given
+
+
+def _labelled(value: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Value:
+    """A value that can't be had without labels."""
+
+    def checked(logits: Tensor, clean_logits: Tensor, labels: Tensor | None) -> Tensor:
+        if labels is None:
+            raise UsageError("This metric needs labels: token ids of the answer and of what it is compared with.")
+        return value(logits, clean_logits, labels)
+
+    return checked
 
 
 METRICS = {
-    "kl": Metric("kl", kl, needs_labels=False, flat_at_clean=True),
-    "logit-difference": Metric("logit-difference", logit_difference, needs_labels=True, flat_at_clean=False),
-}
+    metric.name: metric
+    for metric in (
+        Metric("kl", kl, flat_at_clean=True),
+        Metric("logit-difference", _labelled(logit_difference), needs_answer=True, needs_contrast=True,
+               higher_is_better=True),
+        Metric("prob-difference", _labelled(prob_difference), needs_answer=True, needs_contrast=True,
+               higher_is_better=True),
+        Metric("nll", _labelled(nll), needs_answer=True),
+        Metric("kl-published", kl_published),
+    )
+}  # fmt: skip
+_BUILT_IN = frozenset(METRICS)
+
+
+def register(
+    name: str,
+    value: Value,
+    *,
+    needs_answer: bool = False,
+    needs_contrast: bool = False,
+    flat_at_clean: bool = False,
+    higher_is_better: bool = False,
+) -> Metric:
+    """Make a metric of one's own known by a name, in this process.
+
+    Args:
+        name: what circuits scored with it are stored under.
+        value: function of `logits` and `clean_logits` [batch, scored, vocab] and `labels` [batch, scored, choice] (or
+            None) that returns one number per example, [batch], differentiable in `logits`.
+        needs_answer: it reads `labels[..., 0]`, the answer.
+        needs_contrast: it reads `labels[..., 1:]`, what the answer is compared with.
+        flat_at_clean: its gradient at the clean run is zero by construction, as that of KL.
+        higher_is_better: ablating an edge that matters lowers it, as it lowers a logit difference.
+
+    Raises:
+        UsageError: the name is empty or that of a built-in metric, or `value` can't be called.
+    """
+    if not isinstance(name, str) or not name.strip() or name in _BUILT_IN:
+        raise UsageError(f"A metric can't be called {name!r}; built-in ones are {', '.join(sorted(_BUILT_IN))}.")
+    if not callable(value):
+        raise UsageError(f"The metric {name} is of type {type(value).__name__}; give a function.")
+    if needs_contrast and not needs_answer:
+        raise UsageError(f"The metric {name} compares with the answer, so it needs the answer too.")
+    metric = Metric(name, value, needs_answer, needs_contrast, flat_at_clean, higher_is_better, _source(value))
+    METRICS[name] = metric
+    return metric
 
 
 def find(name: str) -> Metric:
@@ -61,7 +161,20 @@ def find(name: str) -> Metric:
     return METRICS[name]
 
 
-def scored_logits(logits: Float[Tensor, "batch pos vocab"]) -> Logits:
-    """Logits at the last position, in float32 at least, so that half-precision models lose nothing in the softmax."""
-    last = logits[:, -1]
-    return last if last.dtype == torch.float64 else last.float()
+def _source(value: Value) -> str:
+    """Digest of a function's text, or of its byte code where the text is not to be had."""
+    try:
+        text = inspect.getsource(value).encode()
+    except (OSError, TypeError):
+        code = getattr(value, "__code__", None)
+        text = repr(value).encode() if code is None else code.co_code + repr(code.co_consts).encode()
+    return hashlib.sha256(text).hexdigest()
+
+
+def evaluate(metric: Metric, logits: Tensor, clean_logits: Tensor, labels: Tensor | None) -> Tensor:
+    """One number per example, checked, since a metric may be a user's own. Raises UsageError."""
+    found = metric.value(logits, clean_logits, labels)
+    if not isinstance(found, torch.Tensor) or found.shape != logits.shape[:1] or not found.is_floating_point():
+        what = f"{found.dtype} of shape {tuple(found.shape)}" if isinstance(found, torch.Tensor) else type(found)
+        raise UsageError(f"The metric {metric.name} gave {what}; it must give one real number for each example.")
+    return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +25,22 @@ from circuitdb.records import Model
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-DTYPES = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.bfloat16, "float16": torch.float16}
+DTYPES = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "tf32": torch.float32,  # weights as float32; CUDA's matrix products round them to 10 bits
+}
 
 
 @dataclass
 class LoadedModel:
-    """A model ready for scoring; `tokenizer` is None where only token ids can be used."""
+    """A model ready for scoring; `tokenizer` is None where only token ids can be used.
+
+    `layers_give_tuples`: whether a layer returns its stream inside a tuple; the preflight finds out. `notes` say what a
+    reader of its scores must know.
+    """
 
     bridge: TransformerBridge
     tokenizer: PreTrainedTokenizerBase | None
@@ -36,6 +48,9 @@ class LoadedModel:
     n_vocab: int
     n_context: int
     checked: set[str] = field(default_factory=set)
+    layers_give_tuples: bool = False
+    tf32: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def dtype(self) -> torch.dtype:
@@ -43,9 +58,24 @@ class LoadedModel:
         return next(self.bridge.parameters()).dtype
 
     @property
+    def dtype_name(self) -> str:
+        """The same as the user names it, `tf32` included."""
+        return "tf32" if self.tf32 else str(self.dtype).removeprefix("torch.")
+
+    @property
     def device(self) -> torch.device:
         """Device that its embedding lies on."""
         return next(self.bridge.parameters()).device
+
+    @contextmanager
+    def arithmetic(self) -> Iterator[None]:
+        """The matrix products of CUDA in full float32, unless the model was loaded as tf32."""
+        before = torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = self.tf32
+        try:
+            yield
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def load_model(
@@ -63,7 +93,7 @@ def load_model(
             tokenizer loads too; then only token ids can be scored.
         name: what the database calls it; by default the hub name, the folder's or the file's name.
         revision: hub branch, tag or commit.
-        dtype: float32, float64, bfloat16 or float16.
+        dtype: float32, float64, bfloat16, float16, or tf32 (float32 whose matrix products CUDA may round).
         device: `cpu`, `cuda`, `mps` ...; by default the first accelerator there is.
 
     Raises:
@@ -88,6 +118,8 @@ def load_model(
     if revision is not None and path.exists():
         raise UsageError(f"A revision is a version on the hub; {path} is local and has none.")
     target = _device(device)
+    if dtype == "tf32" and target.type != "cuda":
+        raise UsageError(f"tf32 is a way in which CUDA multiplies; on {target} use float32.")
     with quiet():
         model = _read(source, revision, DTYPES[dtype])
         tokenizer = _tokenizer(source, revision)
@@ -107,7 +139,12 @@ def load_model(
     record = _record(bridge, model, name or title, revision, weights_digest)
     embedding: Any = model.get_input_embeddings()
     return LoadedModel(
-        bridge, tokenizer, record, int(embedding.num_embeddings), int(getattr(bridge.cfg, "n_ctx", 0) or 2**31)
+        bridge,
+        tokenizer,
+        record,
+        int(embedding.num_embeddings),
+        int(getattr(bridge.cfg, "n_ctx", 0) or 2**31),
+        tf32=dtype == "tf32",
     )
 
 
@@ -124,9 +161,11 @@ def _device(name: str | None) -> torch.device:
 
 
 def _read(source: str, revision: str | None, dtype: torch.dtype) -> PreTrainedModel:
+    # The fused product over experts is there for float64 in the plain implementation alone.
+    experts = {"experts_implementation": "eager"} if dtype == torch.float64 else {}
     try:
         return transformers.AutoModelForCausalLM.from_pretrained(
-            source, revision=revision, dtype=dtype, attn_implementation="eager"
+            source, revision=revision, dtype=dtype, attn_implementation="eager", **experts
         )
     except Exception as error:  # the hub client raises a dozen kinds
         where = "folder" if Path(source).is_dir() else "folder, and the hub did not give it"

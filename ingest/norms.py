@@ -5,7 +5,8 @@ at `y` becomes at the stream
 
     r * P(w * g)  -  (r^3 / d_model) <w * g, xc> * xc            P: centring for LayerNorm, identity for RMSNorm
 
-which is linear in `g` with coefficients that depend on the run alone.
+which is linear in `g` with coefficients that depend on the run alone. Where a reader takes the stream as it is
+(OLMo-2), `r` is 1 and the second term is absent.
 """
 
 from __future__ import annotations
@@ -22,20 +23,38 @@ from circuitdb.errors import ModelError
 
 @dataclass(frozen=True)
 class Norm:
-    """A LayerNorm (`centred`) or an RMSNorm; `weight` is all ones where the model has none."""
+    """A LayerNorm (`centred`), an RMSNorm, or none at all (not `scaled`); `weight` is all ones where there is none."""
 
     weight: Float[Tensor, " d_model"]
     bias: Float[Tensor, " d_model"] | None
     eps: float
     centred: bool
+    scaled: bool = True
 
     def centre(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
-        """`xc`: the stream less its mean for LayerNorm, as it is for RMSNorm; also the projection P."""
+        """`xc`: the stream less its mean for LayerNorm, as it is otherwise; also the projection P."""
         return x - x.mean(-1, keepdim=True) if self.centred else x
 
     def inverse_scale(self, centred: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows"]:
         """`r` of a centred stream."""
+        if not self.scaled:
+            return torch.ones_like(centred[..., 0])
         return (centred.pow(2).mean(-1) + self.eps).rsqrt()
+
+    def scale_weight(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
+        """What an RMSNorm multiplies `x` with, element by element."""
+        return self.inverse_scale(x)[..., None] * self.weight
+
+    def apply(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
+        """`y`, what the reader gets of a stream."""
+        centred = self.centre(x)
+        found = centred * self.inverse_scale(centred)[..., None] * self.weight
+        return found if self.bias is None else found + self.bias
+
+
+def no_norm(d_model: int, device: torch.device, dtype: torch.dtype) -> Norm:
+    """The norm of a reader that takes the stream as it is."""
+    return Norm(torch.ones(d_model, device=device, dtype=dtype), None, 0.0, centred=False, scaled=False)
 
 
 def read_norm(component: Any, d_model: int, device: torch.device, dtype: torch.dtype) -> Norm:

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
+import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from circuitdb.ingest.scoring import Group
 from circuitdb.ingest.tokens import TokenisedQuestion
 
 # Costs of the matching: an impossible partner is dearer than any number of possible ones.
@@ -42,35 +41,29 @@ class Pairing:
         return [outcome for outcome in self.outcomes if isinstance(outcome, Pair)]
 
 
-def pair(questions: Sequence[TokenisedQuestion], *, folds: int, distinct_first_token: bool) -> Pairing:
+def pair(questions: Sequence[TokenisedQuestion], *, folds: int, compared: int) -> Pairing:
     """Deal the questions into `folds` folds and match each with a partner, as many as can be.
 
-    `distinct_first_token`: the answers must differ in their first token, as the logit difference needs; otherwise a
-    partner whose answer does is only preferred.
+    `compared`: of how many of their first tokens the answers must differ in one, as a difference of answers needs; with
+    0 a partner whose answer differs in its first token is only preferred.
     """
     outcomes: list[Pair | str] = [""] * len(questions)
     for fold in range(folds):
         dealt = range(fold, len(questions), folds)
         for length in sorted({len(questions[i].ids) for i in dealt}):
             members = [i for i in dealt if len(questions[i].ids) == length]
-            _match(questions, members, fold, outcomes, distinct_first_token=distinct_first_token)
+            _match(questions, members, fold, outcomes, compared)
     return Pairing(tuple(outcomes))
 
 
 def _match(
-    questions: Sequence[TokenisedQuestion],
-    members: Sequence[int],
-    fold: int,
-    outcomes: list[Pair | str],
-    *,
-    distinct_first_token: bool,
+    questions: Sequence[TokenisedQuestion], members: Sequence[int], fold: int, outcomes: list[Pair | str], compared: int
 ) -> None:
     """Pair the questions of one fold and length, each a partner at most once, at the lowest cost."""
     answers = np.array([questions[i].question.answer for i in members])
-    first = np.array([questions[i].answer_ids[0] for i in members])
     same_answer = answers[:, None] == answers[None, :]  # a question has its own answer, so it is never its own partner
-    same_first = first[:, None] == first[None, :]
-    cost = np.where(same_first, _IMPOSSIBLE if distinct_first_token else _SAME_FIRST_TOKEN, _POSSIBLE)
+    tokens = [questions[i].answer_ids for i in members]
+    cost = np.where(_same(tokens, max(1, compared)), _IMPOSSIBLE if compared else _SAME_FIRST_TOKEN, _POSSIBLE)
     cost[same_answer] = _IMPOSSIBLE
     for row, column in zip(*linear_sum_assignment(cost), strict=True):
         if cost[row, column] < _IMPOSSIBLE:
@@ -82,22 +75,17 @@ def _match(
         elif bool((cost[row] == _IMPOSSIBLE).all()):
             outcomes[members[row]] = (
                 "every question of its fold and token length has an answer that begins with the same token"
+                if compared == 1
+                else "no question of its fold and token length has an answer that differs in a token"
             )
         else:
             outcomes[members[row]] = "every question that could be its partner is another one's"
 
 
-def groups(pairs: Sequence[Pair]) -> list[Group]:
-    """Pairs of one length together, so that no batch needs padding."""
-    found = []
-    for length in sorted({len(p.clean.ids) for p in pairs}):
-        members = [p for p in pairs if len(p.clean.ids) == length]
-        found.append(
-            Group(
-                clean=torch.tensor([p.clean.ids for p in members]),
-                corrupted=torch.tensor([p.corrupted.ids for p in members]),
-                labels=torch.tensor([(p.clean.answer_ids[0], p.corrupted.answer_ids[0]) for p in members]),
-                fold=torch.tensor([p.fold for p in members]),
-            )
-        )
-    return found
+def _same(answers: Sequence[tuple[int, ...]], compared: int) -> npt.NDArray[np.bool_]:
+    """[n, n]: whether two answers agree in their first tokens, as far as both have them."""
+    width = min(compared, max(map(len, answers)))
+    table = np.array([[*answer[:width], *[-1] * (width - len(answer[:width]))] for answer in answers])
+    first, second = table[:, None], table[None, :]
+    same: npt.NDArray[np.bool_] = ((first == second) | (first < 0) | (second < 0)).all(-1)
+    return same

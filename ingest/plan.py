@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from circuitdb.errors import TaskError, UsageError
-from circuitdb.ingest import metrics, path
+from circuitdb.ingest import methods, metrics
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.pairs import Pairing, pair
 from circuitdb.ingest.prompts import prompt_set
+from circuitdb.ingest.scoring import Scorer
+from circuitdb.ingest.sequences import POSITIONS, Sequences, sequences
 from circuitdb.ingest.tasks.task import Task
 from circuitdb.ingest.tokens import TokenisedQuestion, tokenise
-from circuitdb.records import Json, Subtask, digest
+from circuitdb.records import Json, Subtask, canonical_json, digest
 
 # Raised when the meaning of a score changes, so that circuits of the old meaning are not taken for the new.
 SCORE_VERSION = 1
+# The answers of all questions are at most so long that comparing more of their tokens is comparing all of them.
+_ALL_TOKENS = 10_000
 
 
 @dataclass(frozen=True)
 class Options:
     """How circuits are scored: method and metric, and how many examples they are scored on.
 
-    Raises UsageError for options that can't be.
+    `against`: answers that the right one is compared with, in the place of the corrupted answer. `by_example`: keep the
+    scores of every single example. Raises UsageError for options that can't be.
     """
 
     method: str = "eap-ig"
@@ -33,6 +38,10 @@ class Options:
     folds: int = 2
     seed: int = 0
     batch_size: int | None = None
+    ablation: str = methods.PATCHING
+    positions: str = "last"
+    against: tuple[str, ...] = ()
+    by_example: bool = False
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -50,16 +59,51 @@ class Options:
             raise UsageError(f"The seed must be a 64-bit whole number, not {self.seed}.")
         if self.batch_size is not None and self.batch_size < 1:
             raise UsageError(f"A batch needs at least one pair, not {self.batch_size}.")
-        path.points(self.method, self.steps, self.grid, metrics.find(self.metric))
+        if self.positions not in POSITIONS:
+            raise UsageError(f"There are no positions {self.positions!r}; choose one of {', '.join(POSITIONS)}.")
+        metric = metrics.find(self.metric)
+        methods.points(methods.find(self.method), self.steps, self.grid, metric)
+        methods.check_ablation(methods.find(self.method), self.ablation)
+        if self.against and not metric.needs_contrast:
+            raise UsageError(f"The metric {metric.name} compares the answer with nothing; leave --against out.")
+        if any(not text.strip() for text in self.against):
+            raise UsageError("An answer to compare with can't be empty.")
+
+    @property
+    def integrated(self) -> bool:
+        """Whether the method has steps and a grid."""
+        return methods.find(self.method).integrated
+
+    @property
+    def contrast(self) -> str | None:
+        """What the answer is compared with, as the database says it."""
+        if not metrics.find(self.metric).needs_contrast:
+            return None
+        return canonical_json(list(self.against)) if self.against else "corrupted"
+
+    def scorer(self, model: LoadedModel) -> Scorer:
+        """The scorer of these options. Raises UsageError or ModelError as `Scorer` does."""
+        return Scorer(
+            model,
+            method=self.method,
+            steps=self.steps,
+            grid=self.grid,
+            ablation=self.ablation,
+            metric=self.metric,
+            folds=self.folds,
+            by_example=self.by_example,
+            batch_size=self.batch_size,
+        )
 
 
 @dataclass(frozen=True)
 class Job:
-    """One circuit to score: its questions, how they were paired, and its spec."""
+    """One circuit to score: its questions, how they were paired, what is run of each pair, and its spec."""
 
     subtask: Subtask
     questions: tuple[TokenisedQuestion, ...]
     pairing: Pairing
+    sequences: tuple[Sequences, ...]
     spec: dict[str, Json]
 
     @property
@@ -72,14 +116,15 @@ def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> 
     """Draw, tokenise and pair a subtask's questions. Raises TaskError if nothing can be scored."""
     drawn = prompt_set(task, subtask, n_examples=options.n_examples, shots=options.shots, seed=options.seed)
     questions = tuple(tokenise(model, drawn.header, question) for question in drawn.questions)
-    longest = max(len(question.ids) for question in questions)
+    read = 0 if options.positions == "last" else 1
+    longest = max(len(question.ids) + read * (len(question.answer_ids) - 1) for question in questions)
     if longest > model.n_context:
         raise TaskError(
             f"{task.name} {subtask.name} has prompts of {longest} tokens, more than the {model.n_context} of "
             f"{model.record.name}'s context: use fewer shots."
         )
-    needs_labels = metrics.find(options.metric).needs_labels
-    pairing = pair(questions, folds=options.folds, distinct_first_token=needs_labels)
+    compares = metrics.find(options.metric).needs_contrast and not options.against
+    pairing = pair(questions, folds=options.folds, compared=compares * (_ALL_TOKENS if read else 1))
     n_filled = len({p.fold for p in pairing.pairs})
     if n_filled < options.folds:
         reasons = sorted({outcome for outcome in pairing.outcomes if isinstance(outcome, str)})
@@ -87,21 +132,37 @@ def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> 
             f"{task.name} {subtask.name} has pairs to score in {n_filled} of {options.folds} folds"
             f"{': ' + '; '.join(reasons) if reasons else ''}; use more examples or fewer folds."
         )
-    return Job(subtask, questions, pairing, _spec(model, task, subtask, pairing, options))
+    others = [_others(model, drawn.header, p.clean, options) for p in pairing.pairs]
+    run = tuple(sequences(p, options.positions, o) for p, o in zip(pairing.pairs, others, strict=True))
+    for given in run if options.against else ():
+        if all(label < 0 for at in given.labels for label in at[1:]):
+            raise TaskError(
+                f"{task.name} {subtask.name} has a question whose answer is like every answer of --against in the "
+                "scored tokens; name others."
+            )
+    return Job(subtask, questions, pairing, run, _spec(model, task, subtask, run, options))
 
 
-def _spec(model: LoadedModel, task: Task, subtask: Subtask, pairing: Pairing, options: Options) -> dict[str, Json]:
+def _others(
+    model: LoadedModel, header: str, question: TokenisedQuestion, options: Options
+) -> list[tuple[int, ...]] | None:
+    """Token ids of the answers that the user wants the right one compared with, as they would follow this prompt."""
+    if not options.against:
+        return None
+    asked = question.question
+    return [tokenise(model, header, replace(asked, answer=text)).answer_ids for text in options.against]
+
+
+def _spec(
+    model: LoadedModel, task: Task, subtask: Subtask, run: tuple[Sequences, ...], options: Options
+) -> dict[str, Json]:
     """All that decides the scores; not device and batch size, which change them by rounding only."""
-    gradient_path = options.method == "eap-ig"
-    ids: list[Json] = [
-        [list(p.clean.ids), list(p.corrupted.ids), p.clean.answer_ids[0], p.corrupted.answer_ids[0], p.fold]
-        for p in pairing.pairs
-    ]
+    ids: list[Json] = [[list(s.clean), list(s.corrupted), [list(at) for at in s.labels], s.fold] for s in run]
     return {
         "score_version": SCORE_VERSION,
         "model": model.record.name,
         "weights": model.record.weights_digest,
-        "dtype": str(model.dtype).removeprefix("torch."),
+        "dtype": model.dtype_name,
         "task": task.name,
         "subtask": subtask.name,
         "parameters": dict(subtask.parameters),
@@ -109,9 +170,11 @@ def _spec(model: LoadedModel, task: Task, subtask: Subtask, pairing: Pairing, op
         "n_pairs": len(ids),
         "folds": options.folds,
         "method": options.method,
-        "steps": options.steps if gradient_path else None,
-        "grid": options.grid if gradient_path else None,
+        "steps": options.steps if options.integrated else None,
+        "grid": options.grid if options.integrated else None,
         "metric": options.metric,
-        "positions": "last",
-        "ablation": "patching",
+        "metric_source": metrics.find(options.metric).source,
+        "positions": options.positions,
+        "contrast": options.contrast,
+        "ablation": options.ablation,
     }

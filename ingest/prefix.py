@@ -39,11 +39,11 @@ class Prefix:
 NO_PREFIX = Prefix(0, ())
 
 
-def shared_length(clean: Tokens, corrupted: Tokens) -> int:
-    """How many positions all prompts, clean and corrupted, have in common from the start; at least one is left over."""
+def shared_length(clean: Tokens, corrupted: Tokens, n_scored: int = 1) -> int:
+    """How many positions all prompts, clean and corrupted, have in common from the start; scored ones are left over."""
     together = torch.cat([clean, corrupted])
     same = (together == together[0]).all(0)
-    return int(same[:-1].long().cumprod(0).sum())
+    return int(same[:-n_scored].long().cumprod(0).sum())
 
 
 def compute(model: LoadedModel, tokens: Int[Tensor, " pos"]) -> Prefix:

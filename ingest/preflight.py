@@ -15,11 +15,15 @@ from torch import Tensor
 
 from circuitdb.errors import ModelError
 from circuitdb.ingest import prefix
-from circuitdb.ingest.anatomy import Anatomy, ungrouped
-from circuitdb.ingest.capture import Hooks, Sources, TargetGradients, hooks, run
-from circuitdb.ingest.contract import contract, differences
+from circuitdb.ingest.anatomy import Anatomy, accumulation_dtype
+from circuitdb.ingest.contract import contract
+from circuitdb.ingest.gradients import TargetGradients
+from circuitdb.ingest.grouped import ungrouped
+from circuitdb.ingest.hooks import Hooks, hooks
 from circuitdb.ingest.libraries import one_line
 from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.passes import run
+from circuitdb.ingest.sources import Sources, differences
 
 _TOLERANCE = {torch.float64: 1e-5, torch.float32: 2e-3}
 _TOLERANCE_HALF = 0.1
@@ -44,7 +48,13 @@ def preflight(model: LoadedModel, anatomy: Anatomy) -> None:
 def _try(model: LoadedModel, anatomy: Anatomy) -> None:
     clean, corrupted = _prompts(model)
     with torch.no_grad():
-        plain = run(model, clean, prefix.NO_PREFIX)
+        handle = anatomy.layers[0].block.register_forward_hook(
+            lambda _module, _args, output: setattr(model, "layers_give_tuples", isinstance(output, tuple))
+        )
+        try:
+            plain = run(model, clean, prefix.NO_PREFIX)
+        finally:
+            handle.remove()
     if not bool(torch.isfinite(plain).all()):
         raise ModelError("The model's logits are not finite; try --dtype float32.")
     with ungrouped(anatomy):
@@ -72,53 +82,55 @@ def _check_outputs(model: LoadedModel, tokens: Tensor, plain: Tensor) -> None:
 def _check_sums(model: LoadedModel, anatomy: Anatomy, clean: Tensor, corrupted: Tensor) -> None:
     streams: list[Tensor] = []
     direct: dict[int, Tensor] = {}
-    n_heads = anatomy.shape.n_heads
+    kind = accumulation_dtype(model.dtype)
     with torch.no_grad(), hooks() as held:
         written_corrupted = Sources.watch(anatomy, held)
         held.see(anatomy.final_stream, lambda output: streams.append(output.detach()))
         run(model, corrupted, prefix.NO_PREFIX)
-    biases = [layer.reading_biases() for layer in anatomy.layers]
     like = torch.empty(0, model.record.d_model, dtype=model.dtype, device=model.device)
-    targets = TargetGradients(anatomy, clean.shape[1], 1, biases, like)
+    targets = TargetGradients(anatomy, clean.shape[1], 1, like)
     with torch.enable_grad(), hooks() as held:
         written = Sources.watch(anatomy, held)
         held.see(anatomy.final_stream, lambda output: streams.append(output.detach()))
-        held.replace(anatomy.embed, lambda own: own.detach().requires_grad_(True))
+        held.replace(anatomy.stream, lambda own: own.detach().requires_grad_(True))
         _watch_gradients(anatomy, held, direct)
         targets.watch(held, 0, 1.0)
         logits = run(model, clean, prefix.NO_PREFIX)
         logits.gather(-1, logits.argmax(-1, keepdim=True)).sum().backward()
-    kind = targets.logits.dtype
     sources = differences(anatomy, written, written_corrupted, kind)
     change = (streams[0] - streams[1]).reshape(sources.shape[1:]).to(kind)
     _require(model, "what heads and MLPs write adds up to the residual stream", sources.sum(0), change)
     by_edges = contract(anatomy, sources, targets, [(0, clean.shape[1])])[0].sum(1)
     by_node = torch.empty_like(by_edges)
-    by_node[0] = (sources[0] * direct[0].to(kind)).sum().cpu().double()
-    for index in range(anatomy.shape.n_layers):
-        first = 1 + index * (n_heads + 1)
-        difference = (written_corrupted.heads[index] - written.heads[index]).to(kind)
-        product = (difference * direct[first].to(kind)).unflatten(-1, (n_heads, -1))
-        by_node[first : first + n_heads] = product.sum((0, 1, 3)).cpu().double()
-        mlp = first + n_heads
-        by_node[mlp] = (sources[mlp] * direct[mlp].reshape(sources.shape[1:]).to(kind)).sum().cpu().double()
+    for first, stop in _writers(anatomy):
+        gradient = direct[first].reshape(1, *sources.shape[1:]).to(kind)
+        by_node[first:stop] = (sources[first:stop] * gradient).sum((1, 2)).cpu().double()
     _require(model, "the scores of a node's edges add up to the node's own", by_edges, by_node)
 
 
+def _writers(anatomy: Anatomy) -> list[tuple[int, int]]:
+    """Ranges of sources that write at one place: the input, a layer's heads, its MLP, and so on."""
+    starts = [0]
+    for index in range(anatomy.shape.n_layers):
+        first = 1 + index * (anatomy.shape.n_heads + 1)
+        starts += [first, first + anatomy.shape.n_heads]
+    return list(zip(starts, [*starts[1:], anatomy.shape.n_sources], strict=True))
+
+
 def _watch_gradients(anatomy: Anatomy, held: Hooks, direct: dict[int, Tensor]) -> None:
-    """Keep the plain gradient at each source's output, by its index; all heads of a layer under the first one's."""
+    """Keep the plain gradient where sources write to the stream, under the first source's index."""
 
     def keep(index: int) -> Callable[[Tensor], None]:
         def look(gradient: Tensor) -> None:
-            direct[index] = gradient.reshape(-1, gradient.shape[-1]) if index == 0 else gradient
+            direct[index] = gradient
 
         return look
 
-    width = anatomy.shape.n_heads + 1
-    held.gradient(anatomy.embed, keep(0))
-    for index, layer in enumerate(anatomy.layers):
-        held.gradient(layer.heads_out, keep(1 + index * width))
-        held.gradient(layer.mlp_out, keep((index + 1) * width))
+    points = [anatomy.stream]
+    for layer in anatomy.layers:
+        points += [layer.attention_out, layer.mlp_out]
+    for point, (first, _stop) in zip(points, _writers(anatomy), strict=True):
+        held.gradient(point, keep(first))
 
 
 def _require(model: LoadedModel, what: str, found: Tensor, wanted: Tensor) -> None:

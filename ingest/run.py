@@ -14,13 +14,17 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Protocol
 
+import numpy as np
+
 from circuitdb import __version__
 from circuitdb.errors import ModelError, TaskError
 from circuitdb.ingest.accuracy import accuracy, predictions
+from circuitdb.ingest.forecast import seconds_for
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.pairs import Pair, groups
+from circuitdb.ingest.pairs import Pair
 from circuitdb.ingest.plan import Job, Options, plan
 from circuitdb.ingest.scoring import EdgeScores, Scorer
+from circuitdb.ingest.sequences import Sequences, groups
 from circuitdb.ingest.tasks.task import Task
 from circuitdb.ingest.tokens import starts_with_bos
 from circuitdb.records import Accuracy, Circuit, Example, Json
@@ -48,6 +52,9 @@ class Watcher(Protocol):
     def planned(self, n_missing: int, n_stored: int) -> None:
         """All subtasks are planned; `n_missing` circuits are to be scored, `n_stored` are there already."""
 
+    def estimated(self, seconds: float) -> None:
+        """How long all missing circuits will take, where that is long: by exact patching."""
+
     def started(self, subtask: str) -> None:
         """A circuit is being scored."""
 
@@ -62,6 +69,9 @@ class Silent:
     """A watcher that says nothing."""
 
     def planned(self, n_missing: int, n_stored: int) -> None:
+        """Ignore it."""
+
+    def estimated(self, seconds: float) -> None:
         """Ignore it."""
 
     def started(self, subtask: str) -> None:
@@ -95,32 +105,31 @@ def ingest(
     """
     told = watcher or Silent()
     store.create()
-    scorer = Scorer(
-        model,
-        method=options.method,
-        steps=options.steps,
-        grid=options.grid,
-        metric=options.metric,
-        folds=options.folds,
-        batch_size=options.batch_size,
-    )
+    scorer = options.scorer(model)
     planned: list[Job | Outcome] = []
     for subtask in task.subtasks():
         try:
             planned.append(plan(model, task, subtask, options))
         except TaskError as error:
             planned.append(Outcome(subtask.name, "failed", reason=str(error)))
-    stored = {} if replace else store.finished()
+
+    def finished() -> dict[str, int]:
+        return {} if replace else store.finished(by_example=options.by_example)
+
+    stored = finished()
     missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
     told.planned(len(missing), sum(isinstance(job, Job) for job in planned) - len(missing))
-    outcomes = []
+    outcomes, timed = [], False
     for job in planned:
         if isinstance(job, Outcome):
             outcome = job
-        elif not replace and job.spec_digest in (stored := store.finished()):  # or by another ingest, meanwhile
+        elif job.spec_digest in (stored := finished()):  # or by another ingest, meanwhile
             outcome = Outcome(job.subtask.name, "kept", stored[job.spec_digest])
         else:
             told.started(job.subtask.name)
+            if options.method == "exact" and not timed:
+                told.estimated(len(missing) * seconds_for(scorer, groups(job.sequences)[0]))
+                timed = True
             outcome = _score(store, scorer, task, job, options, told, replace=replace)
         told.finished(outcome)
         outcomes.append(outcome)
@@ -132,7 +141,8 @@ def _score(
 ) -> Outcome:
     started_at, start = datetime.now(UTC), time.perf_counter()
     try:
-        found = scorer.score(groups(job.pairing.pairs), told.progress)
+        scored, places = groups(job.sequences)
+        found = scorer.score(scored, told.progress)
     except ModelError as error:
         return Outcome(job.subtask.name, "failed", reason=str(error))
     seconds = time.perf_counter() - start
@@ -144,8 +154,10 @@ def _score(
         found.scores,
         found.folds,
         examples=_examples(job, texts, right),
+        by_example=None if found.by_example is None else found.by_example[np.argsort(places)],
         accuracy=share,
-        replace=replace,
+        # A circuit of this spec without the scores of single examples that are wanted now makes room for this one.
+        replace=replace or options.by_example,
     )
     return _outcome(circuit, circuit_id, found, share)
 
@@ -166,15 +178,17 @@ def _outcome(circuit: Circuit, circuit_id: int, found: EdgeScores, share: Accura
 def _circuit(
     model: LoadedModel, job: Job, options: Options, found: EdgeScores, started_at: datetime, seconds: float
 ) -> Circuit:
-    gradient_path = options.method == "eap-ig"
     return Circuit(
         model=model.record,
         subtask=job.subtask,
         method=options.method,
         metric=options.metric,
         spec=job.spec,
-        steps=options.steps if gradient_path else None,
-        grid=options.grid if gradient_path else None,
+        steps=options.steps if options.integrated else None,
+        grid=options.grid if options.integrated else None,
+        positions=options.positions,
+        contrast=options.contrast,
+        ablation=options.ablation,
         prompt_style="few-shot" if options.shots else "zero-shot",
         shots=options.shots,
         seed=options.seed,
@@ -184,7 +198,7 @@ def _circuit(
         metric_corrupted=found.metric_corrupted,
         bos=starts_with_bos(model, job.questions[0].ids),
         padding="none",
-        dtype=str(model.dtype).removeprefix("torch."),
+        dtype=model.dtype_name,
         device=str(model.device),
         batch_size=found.batch_size,
         software=_software(),
@@ -194,9 +208,10 @@ def _circuit(
 
 
 def _examples(job: Job, texts: Sequence[str], right: Sequence[bool]) -> list[Example]:
-    found = []
+    found, scored = [], iter(job.sequences)
     for question, outcome, text, correct in zip(job.questions, job.pairing.outcomes, texts, right, strict=True):
         partner = outcome.corrupted if isinstance(outcome, Pair) else None
+        run: Sequences | None = next(scored) if partner else None
         found.append(
             Example(
                 clean=question.text,
@@ -208,6 +223,9 @@ def _examples(job: Job, texts: Sequence[str], right: Sequence[bool]) -> list[Exa
                 reason=None if isinstance(outcome, Pair) else outcome,
                 prediction=text,
                 correct=correct,
+                clean_ids=run.clean if run else question.ids,
+                corrupted_ids=run.corrupted if run else None,
+                labels=run.labels if run else None,
             )
         )
     return found

@@ -14,6 +14,7 @@ from circuitdb.errors import UsageError
 from circuitdb.queries import (
     arguments,
     containment,
+    faithfulness,
     families,
     matrix,
     named,
@@ -24,6 +25,7 @@ from circuitdb.queries import (
 )
 from circuitdb.queries.columns import texts
 from circuitdb.queries.containment import Containment
+from circuitdb.queries.faithfulness import SELECTIONS, Faithfulness
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.models import model_names
 from circuitdb.queries.result import Result, count
@@ -155,6 +157,22 @@ class Database:
         Raises UsageError if the circuits are of different graph shapes.
         """
         return containment.containment(self._scores(where, "signed", folds=False), top)
+
+    def faithfulness(self, *, selection: str | None = None, **where: Unpack[Where]) -> Faithfulness:
+        """How much of the model the circuits do, cut at several sizes and run with every other edge ablated.
+
+        `faithfulness` is 1 where the cut circuit has the whole model's metric, 0 where it has that of no edge at all;
+        it may lie outside. `selection` is `top-absolute` or `top-signed`; without it all runs are given. The result has
+        one row a run, of circuits on their own examples and, where that was run, on those of others; `.wide()` has one
+        row a curve with its CPR and CMD, `.across(share)` the matrix. `ingest.run_faithfulness` makes the runs.
+        """
+        if selection is not None and selection not in SELECTIONS:
+            raise UsageError(f"There is no selection {selection!r}; choose one of {', '.join(SELECTIONS)}.")
+        ways = None if selection is None else [selection]
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where)
+            table = named.run(connection, "faithfulness", circuits=chosen.ids, selections=ways)
+        return faithfulness.faithfulness(chosen, table, selection)
 
     def top_edges(self, circuit: int, n: int = 20) -> Result:
         """The `n` edges of a circuit with the largest absolute scores, ties by edge id.

@@ -12,6 +12,8 @@ from circuitdb.cli.options import DEFAULT_DATABASE, DatabaseFile, Patience, form
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from circuitdb.ingest import LoadedModel
+    from circuitdb.ingest.forecast import Forecast
     from circuitdb.ingest.run import Outcome
     from circuitdb.queries.result import Result
 
@@ -23,18 +25,42 @@ def ingest(
     digits: Annotated[str, typer.Option(metavar="LIST", help="Digit counts of both operands: 1-3 or 1,2,4.")] = "1-3",
     shots: Annotated[int, typer.Option(metavar="N", help="Solved questions before the scored one.")] = 3,
     examples: Annotated[int, typer.Option(metavar="N", help="Questions of each subtask.")] = 16,
-    method: Annotated[str, typer.Option(metavar="NAME", help="eap-ig, or eap.")] = "eap-ig",
-    steps: Annotated[int, typer.Option(metavar="N", help="Integration steps of eap-ig.")] = 5,
-    grid: Annotated[str, typer.Option(metavar="NAME", help="right (k/m for k = 1..m) or left (k = 0..m-1).")] = "right",
-    metric: Annotated[str, typer.Option(metavar="NAME", help="kl, or logit-difference.")] = "kl",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="eap-ig, eap, clean-corrupted, eap-ig-activations or exact.")
+    ] = "eap-ig",
+    steps: Annotated[int, typer.Option(metavar="N", help="Integration steps of eap-ig and eap-ig-activations.")] = 5,
+    grid: Annotated[
+        str, typer.Option(metavar="NAME", help="Where the steps lie: right, left, midpoint or gauss-legendre.")
+    ] = "right",
+    ablation: Annotated[
+        str, typer.Option(metavar="NAME", help="patching, zero, mean or mean-positional.")
+    ] = "patching",
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", help="kl, logit-difference, prob-difference, nll or kl-published.")
+    ] = "kl",
+    positions: Annotated[
+        str, typer.Option(metavar="NAME", help="Where it is taken: last (of the prompt), answer or all.")
+    ] = "last",
+    against: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Compare the answer with this one, not the corrupted; may be repeated."),
+    ] = None,
     folds: Annotated[int, typer.Option(metavar="N", help="Parts of the examples kept apart for reliability.")] = 2,
+    by_example: Annotated[
+        bool, typer.Option("--by-example", help="Store the scores of every single example as well.")
+    ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the questions.")] = 0,
     model_name: Annotated[str | None, typer.Option(metavar="NAME", help="What the database calls the model.")] = None,
     revision: Annotated[str | None, typer.Option(metavar="NAME", help="Hub branch, tag or commit.")] = None,
-    dtype: Annotated[str, typer.Option(metavar="TYPE", help="float32, bfloat16, float16 or float64.")] = "float32",
-    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda, mps; by default the best.")] = None,
+    dtype: Annotated[
+        str, typer.Option(metavar="TYPE", help="float32, tf32, bfloat16, float16 or float64.")
+    ] = "float32",
+    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda, mps, auto (several GPUs).")] = None,
     batch_size: Annotated[int | None, typer.Option(metavar="N", help="Pairs in a pass; by default what fits.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Score again what is stored, and replace it.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Score nothing: tell pairs, memory, disk and, from a probe, time.")
+    ] = False,
     timeout: Patience = 60.0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
@@ -51,29 +77,39 @@ def ingest(
     logging.disable(logging.WARNING)
     from circuitdb.cli.progress import IngestProgress
     from circuitdb.ingest import load_model
+    from circuitdb.ingest.forecast import forecast
     from circuitdb.ingest.plan import Options
     from circuitdb.ingest.run import ingest as run
     from circuitdb.ingest.tasks import registry
     from circuitdb.store import Store
 
     chosen = registry.find(task, {"digits": digits})
-    options = Options(method, steps, grid, metric, shots, examples, folds, seed, batch_size)
+    options = Options(
+        method, steps, grid, metric, shots, examples, folds, seed, batch_size, ablation, positions,
+        tuple(against or ()), by_example,
+    )  # fmt: skip
     store = Store(db, timeout=timeout)
-    store.create()
+    if not dry_run:
+        store.create()
+    form = form_of(json=json, csv=False)
     with IngestProgress() as watcher:
         watcher.loading(model)
         loaded = load_model(model, name=model_name, revision=revision, dtype=dtype, device=device)
+        if dry_run:
+            planned = forecast(store, loaded, chosen, options)
+            output.answer(_plan(planned, loaded, chosen.name, db), form)
+            return
         try:
             outcomes = run(store, loaded, chosen, options, replace=replace, watcher=watcher)
         except KeyboardInterrupt:
             diagnostics.warning(f"Stopped. What is scored is stored in {db}; the same command goes on from there.")
             raise
-    output.answer(_table(outcomes, loaded.record.name, chosen.name, db), form_of(json=json, csv=False))
+    output.answer(_table(outcomes, loaded, chosen.name, db), form)
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(diagnostics.FAILED)
 
 
-def _table(outcomes: Sequence[Outcome], model: str, task: str, db: str) -> Result:
+def _table(outcomes: Sequence[Outcome], model: LoadedModel, task: str, db: str) -> Result:
     import pyarrow as pa
 
     from circuitdb.queries.result import Result
@@ -94,4 +130,26 @@ def _table(outcomes: Sequence[Outcome], model: str, task: str, db: str) -> Resul
         for outcome in outcomes
         if outcome.n_nonfinite
     ]
-    return Result(pa.table(rows), f"{task} circuits of {model} in {db}", tuple(notes))
+    title = f"{task} circuits of {model.record.name} in {db}"
+    return Result(pa.table(rows), title, (*notes, *model.notes))
+
+
+def _plan(planned: Sequence[Forecast], model: LoadedModel, task: str, db: str) -> Result:
+    import pyarrow as pa
+
+    from circuitdb.cli.progress import duration
+    from circuitdb.queries.result import Result
+
+    counts = ("n_pairs", "n_skipped", "n_tokens", "n_shared", "batch_size")
+    rows = {name: pa.array([getattr(f, name) for f in planned], pa.string()) for name in ("subtask", "status")}
+    rows |= {name: pa.array([getattr(f, name) for f in planned], pa.int32()) for name in counts}
+    for name in ("memory", "disk"):
+        sizes = [getattr(f, name) for f in planned]
+        rows[f"{name}_mb"] = pa.array([None if size is None else size / 1e6 for size in sizes], pa.float64())
+    rows["time_s"] = pa.array([f.seconds for f in planned], pa.float64())
+    rows["reason"] = pa.array([f.reason for f in planned], pa.string())
+    missing = [f for f in planned if f.status == "missing"]
+    time, disk = sum(f.seconds or 0.0 for f in missing), sum(f.disk or 0 for f in missing)
+    title = f"{len(missing)} of {len(planned)} {task} circuits of {model.record.name} to score into {db}"
+    notes = [f"Scoring will take about {duration(time)} and {disk / 1e6:,.0f} MB of disk; nothing was written."]
+    return Result(pa.table(rows), title, (*(notes if missing else ()), *model.notes))

@@ -17,6 +17,7 @@ from circuitdb.cli import (
     containment,
     diagnostics,
     evals,
+    faithfulness,
     families,
     ingest,
     output,
@@ -61,6 +62,7 @@ app.command()(similarity.similarity)
 app.command()(stability.stability)
 app.command()(families.families)
 app.command()(containment.containment)
+app.command()(faithfulness.faithfulness)
 app.command()(evals.evals)
 app.command()(sql.sql)
 app.command()(schema.schema)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from circuitdb.ingest.run import Outcome
 
 
-class IngestProgress:
-    """Told by an ingest what it does; a context manager that takes the bar off on leaving."""
+class _Progress:
+    """A bar of one row on a terminal, lines elsewhere; a context manager that takes the bar off on leaving."""
 
-    def __init__(self) -> None:
+    def __init__(self, counted: str) -> None:
         self._interactive = diagnostics.terminal(sys.stderr)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("circuits"),
+            TextColumn(counted),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
@@ -32,9 +33,8 @@ class IngestProgress:
             disable=not self._interactive,
         )
         self._row = self._bar.add_task("loading", total=None)
-        self._done, self._missing = 0, 0
 
-    def __enter__(self) -> IngestProgress:
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 
@@ -44,6 +44,42 @@ class IngestProgress:
     def loading(self, model: str) -> None:
         """The model is being loaded."""
         self._tell(f"loading {model}")
+
+    def _tell(self, text: str) -> None:
+        """What is going on now: in the bar, or as a line where there is none."""
+        self._bar.update(self._row, description=text)
+        if not self._interactive:
+            self._line(text)
+
+    def _line(self, text: str) -> None:
+        if self._interactive:
+            self._bar.console.print(text, markup=False, highlight=False)
+        else:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+
+class RunProgress(_Progress):
+    """Told by a run of circuits how far it is."""
+
+    def __init__(self) -> None:
+        super().__init__("runs")
+        self._last = ""
+
+    def progress(self, n_done: float, n_pairs: int, what: str) -> None:
+        """So many of the (circuit, data) pairs are run; `what` is being run now."""
+        self._bar.update(self._row, total=n_pairs, completed=n_done, description=f"running {what}")
+        if not self._interactive and what != self._last:
+            self._line(f"{int(n_done) + 1} of {n_pairs}: {what}")
+        self._last = what
+
+
+class IngestProgress(_Progress):
+    """Told by an ingest what it does."""
+
+    def __init__(self) -> None:
+        super().__init__("circuits")
+        self._done, self._missing = 0, 0
 
     def planned(self, n_missing: int, n_stored: int) -> None:
         """All subtasks are planned; `n_missing` circuits are to be scored, `n_stored` are there already."""
@@ -55,6 +91,10 @@ class IngestProgress:
             self._line(f"Nothing to score: {_circuits(n_stored)} stored already.")
         # With the model loaded the clock starts anew, so that the time left is that of scoring alone.
         self._bar.reset(self._row, total=n_missing, description="scoring")
+
+    def estimated(self, seconds: float) -> None:
+        """How long all missing circuits will take."""
+        self._line(f"Exact patching of them will take about {duration(seconds)}.")
 
     def started(self, subtask: str) -> None:
         """A circuit is being scored."""
@@ -77,18 +117,20 @@ class IngestProgress:
         if not self._interactive:
             self._tell(f"{self._done} of {self._missing}: {outcome.subtask}, {outcome.wall_time_s:.1f} s")
 
-    def _tell(self, text: str) -> None:
-        """What is going on now: in the bar, or as a line where there is none."""
-        self._bar.update(self._row, description=text)
-        if not self._interactive:
-            self._line(text)
 
-    def _line(self, text: str) -> None:
-        if self._interactive:
-            self._bar.console.print(text, markup=False, highlight=False)
-        else:
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: 40 s, 12 min, 3 h 20 min, 2 days 5 h."""
+    if not math.isfinite(seconds):
+        return "an unknown time"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} days {hours % 24} h"
 
 
 def _circuits(n: int) -> str:

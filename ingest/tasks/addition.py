@@ -51,8 +51,13 @@ class Addition:
 
     def read_answer(self, text: str) -> str | None:
         """The first number the model wrote."""
-        found = _NUMBER.match(text)
-        return found[1] if found else None
+        return read_number(text)
+
+
+def read_number(text: str) -> str | None:
+    """The number that a text begins with."""
+    found = _NUMBER.match(text)
+    return found[1] if found else None
 
 
 def parse_digits(text: str) -> tuple[int, ...]:

@@ -56,7 +56,7 @@ def test_a_failed_subtask_is_named_and_the_exit_code_is_1(folder: Path, tmp_path
 
 
 REFUSED = [
-    (["--method", "magic"], 2, "There is no method 'magic'; choose one of eap-ig, eap."),
+    (["--method", "magic"], 2, "There is no method 'magic'; choose one of eap-ig, eap, clean-corrupted"),
     (["--method", "eap"], 2, "zero by construction, so eap would score every edge 0; use --method eap-ig"),
     (["--metric", "loss"], 2, "There is no metric 'loss'"),
     (["--grid", "up"], 2, "There is no grid 'up'"),

@@ -10,9 +10,10 @@ import pytest
 import tiny_models
 from circuitdb.errors import ModelError, TaskError, UsageError
 from circuitdb.ingest import LoadedModel, load_model
-from circuitdb.ingest.pairs import groups, pair
+from circuitdb.ingest.pairs import pair
 from circuitdb.ingest.plan import Options, plan
 from circuitdb.ingest.prompts import prompt_set
+from circuitdb.ingest.sequences import groups, sequences
 from circuitdb.ingest.tasks import registry
 from circuitdb.ingest.tasks.addition import Addition, parse_digits
 from circuitdb.ingest.tasks.task import Question
@@ -124,14 +125,14 @@ class TestPairs:
     def test_each_is_a_partner_once_with_another_answer_and_first_token_where_that_can_be(self) -> None:
         # Three answers begin with token 1: they and the two others can't all have partners that begin otherwise.
         questions = [tokens(5, str(n), first) for n, first in enumerate((1, 1, 1, 2, 3))]
-        found = pair(questions, folds=1, distinct_first_token=False)
+        found = pair(questions, folds=1, compared=0)
         assert sorted(questions.index(p.corrupted) for p in found.pairs) == [0, 1, 2, 3, 4]
         assert all(p.clean.question.answer != p.corrupted.question.answer for p in found.pairs)
         assert sum(p.clean.answer_ids[0] == p.corrupted.answer_ids[0] for p in found.pairs) == 1
 
     def test_strict_pairs_never_begin_alike_and_the_reason_is_kept(self) -> None:
         questions = [tokens(5, str(n), first) for n, first in enumerate((1, 1, 1, 2, 3))]
-        found = pair(questions, folds=1, distinct_first_token=True)
+        found = pair(questions, folds=1, compared=1)
         assert len(found.pairs) == 4
         assert all(p.clean.answer_ids[0] != p.corrupted.answer_ids[0] for p in found.pairs)
         (reason,) = [outcome for outcome in found.outcomes if isinstance(outcome, str)]
@@ -139,7 +140,7 @@ class TestPairs:
 
     def test_reasons_of_those_without_partner(self) -> None:
         questions = [tokens(5, "17", 1), tokens(6, "17", 1), tokens(6, "17", 1), tokens(7, "1", 1), tokens(7, "12", 1)]
-        assert pair(questions, folds=1, distinct_first_token=True).outcomes == (
+        assert pair(questions, folds=1, compared=1).outcomes == (
             "no other question of its fold has 5 tokens",
             "every question of its fold and token length has the same answer",
             "every question of its fold and token length has the same answer",
@@ -159,10 +160,11 @@ class TestPairs:
 
     def test_groups_hold_one_length_each(self) -> None:
         questions = [tokens(5, "17", 1), tokens(6, "25", 2), tokens(5, "38", 3), tokens(6, "41", 4)]
-        found = groups(pair(questions, folds=1, distinct_first_token=True).pairs)
+        found, places = groups([sequences(p, "last") for p in pair(questions, folds=1, compared=1).pairs])
+        assert places == [0, 2, 1, 3]
         assert [tuple(g.clean.shape) for g in found] == [(2, 5), (2, 6)]
         assert found[0].labels is not None
-        assert found[0].labels.tolist() == [[1, 3], [3, 1]]
+        assert found[0].labels.tolist() == [[[1, 3]], [[3, 1]]]
         assert [g.fold.tolist() for g in found] == [[0, 0], [0, 0]]
 
 
@@ -181,7 +183,9 @@ class TestPlan:
         assert plan(digits_model, TASK, cell(1, 1), Options(batch_size=2)).spec_digest == base.spec_digest
         others = [
             Options(seed=1), Options(steps=4), Options(grid="left"), Options(metric="logit-difference"),
-            Options(shots=2), Options(n_examples=8), Options(folds=4),
+            Options(shots=2), Options(n_examples=8), Options(folds=4), Options(positions="answer"),
+            Options(method="eap", metric="nll"), Options(method="eap", metric="nll", ablation="zero"),
+            Options(metric="logit-difference", against=("1", "2")),
         ]  # fmt: skip
         digests = {plan(digits_model, TASK, cell(1, 1), options).spec_digest for options in others}
         assert len(digests | {base.spec_digest}) == 1 + len(others)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from transformers import GPT2LMHeadModel, Phi3Config, Phi3ForCausalLM
+from transformers import (
+    AutoModelForCausalLM,
+    BertConfig,
+    BloomConfig,
+    GPT2LMHeadModel,
+    GraniteConfig,
+    MambaConfig,
+    PreTrainedConfig,
+)
 
+import architectures
 from circuitdb.errors import ModelError, UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest import LoadedModel, load_model, preflight, score_edges
@@ -103,22 +113,44 @@ def test_impossible_arguments(golden: Path, given: dict[str, Any], message: str)
         load_model(**{"name_or_path": golden / "B_gpt2", **given})
 
 
-def test_a_model_that_breaks_in_the_trial_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    """Phi-3's fused projections with grouped queries are not split as known here."""
-    config = Phi3Config(
-        vocab_size=32, hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=4,
-        num_key_value_heads=2, pad_token_id=0, max_position_embeddings=64, original_max_position_embeddings=64,
-    )  # fmt: skip
-    Phi3ForCausalLM(config).save_pretrained(tmp_path / "phi3")
-    prompts = PROMPTS % 32
-    with pytest.raises(ModelError, match="Phi3ForCausalLM can't be scored"):
-        score_edges(load_model(tmp_path / "phi3"), prompts, prompts.flip(0))
+TINY: dict[str, Any] = {
+    "vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4,
+    "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0,
+}  # fmt: skip
+REFUSED = [
+    (
+        MambaConfig(vocab_size=64, hidden_size=32, num_hidden_layers=1, state_size=4),
+        "MambaForCausalLM, layer 0, lacks attn, mlp in TransformerLens; its edges can't be scored.",
+    ),
+    (
+        GraniteConfig(**TINY, residual_multiplier=0.5),
+        "GraniteForCausalLM, layer 0, scales what its parts write; its edges can't be scored.",
+    ),
+    (
+        BloomConfig(vocab_size=64, hidden_size=32, n_layer=1, n_head=4),
+        "BloomForCausalLM can't be scored right: in a trial it does not hold that what heads and MLPs write adds up",
+    ),
+    (
+        BertConfig(**TINY, is_decoder=True),
+        "BertLMHeadModel can't be scored",
+    ),
+]
 
 
-def test_post_norms_are_refused_before_any_work(golden: Path) -> None:
-    model = load_model(golden / "E_gemma2")
-    with pytest.raises(ModelError, match="Gemma2ForCausalLM, layer 0, has a norm between its heads and the residual"):
-        score_edges(model, PROMPTS, PROMPTS.flip(0))
+@pytest.mark.parametrize(("config", "message"), REFUSED, ids=lambda value: type(value).__name__)
+def test_models_that_are_no_sum_are_refused_in_a_sentence(
+    config: PreTrainedConfig, message: str, tmp_path: Path
+) -> None:
+    AutoModelForCausalLM.from_config(config, attn_implementation="eager").save_pretrained(tmp_path / "tiny")
+    with pytest.raises(ModelError, match=re.escape(message)):
+        score_edges(load_model(tmp_path / "tiny"), PROMPTS, PROMPTS.flip(0))
+
+
+def test_a_mixture_of_experts_is_one_node_and_it_is_said(tmp_path: Path) -> None:
+    folder = architectures.build("mixtral", tmp_path / "mixtral")
+    model = load_model(folder, dtype="float64")
+    score_edges(model, PROMPTS, PROMPTS.flip(0))
+    assert model.notes == ("Each mixture of experts, router included, counts as one MLP node.",)
 
 
 class TestPreflight:

@@ -1,0 +1,78 @@
+"""Reads a stored circuit back with the token ids of its examples, so that it can be run in its model again."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from circuitdb import sqlfiles
+from circuitdb.connection import reading
+from circuitdb.errors import UsageError
+from circuitdb.graph import GraphShape
+
+
+@dataclass(frozen=True)
+class StoredExample:
+    """A scored example: `labels` [scored, choice], the length of its prompt without any of the answer, the answer."""
+
+    clean: tuple[int, ...]
+    corrupted: tuple[int, ...]
+    labels: tuple[tuple[int, ...], ...]
+    n_prompt: int
+    answer: str | None
+
+
+@dataclass(frozen=True)
+class StoredCircuit:
+    """A circuit's scores [n_edges] (NaN where there is none), how they were made, and its scored examples."""
+
+    circuit_id: int
+    model: str
+    weights_digest: str | None
+    shape: GraphShape
+    task: str
+    subtask: str
+    metric: str
+    ablation: str
+    scores: npt.NDArray[np.float32]
+    examples: tuple[StoredExample, ...]
+
+
+_PACKAGE = "circuitdb.sql"
+
+
+def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: float = 10.0) -> StoredCircuit:
+    """One circuit of a database file.
+
+    Raises UsageError if there is none of this id, or if its token ids were not stored (an import).
+    """
+    with reading(path, timeout=timeout) as connection:
+        key = {"circuit": circuit_id}
+        row = connection.execute(sqlfiles.load(_PACKAGE, "stored_circuit"), key).fetchone()
+        if row is None:
+            raise UsageError(f"There is no circuit {circuit_id} in {path}.")
+        examples = connection.execute(sqlfiles.load(_PACKAGE, "stored_examples"), key).fetchall()
+        scores = connection.execute(sqlfiles.load(_PACKAGE, "stored_scores"), key).fetchnumpy()["score"]
+    if not examples or any(clean is None or corrupted is None for clean, corrupted, *_ in examples):
+        raise UsageError(
+            f"Circuit {circuit_id} was stored without the token ids of its examples, so it can't be run again; "
+            "ingest it anew."
+        )
+    return StoredCircuit(
+        circuit_id=circuit_id,
+        model=row[0],
+        weights_digest=row[1],
+        shape=GraphShape(row[2], row[3], row[4]),
+        task=row[5],
+        subtask=row[6],
+        metric=row[7],
+        ablation=row[8],
+        scores=np.ma.filled(scores, np.nan).astype(np.float32),
+        examples=tuple(
+            StoredExample(tuple(clean), tuple(corrupted), tuple(map(tuple, labels)), n_prompt, answer)
+            for clean, corrupted, labels, n_prompt, answer in examples
+        ),
+    )

@@ -1,0 +1,150 @@
+"""One batch of pairs with its clean and its ablated run: what every method starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from circuitdb.errors import ModelError, UsageError
+from circuitdb.ingest import metrics
+from circuitdb.ingest.anatomy import Anatomy, accumulation_dtype
+from circuitdb.ingest.gradients import TargetGradients
+from circuitdb.ingest.hooks import Hooks, hooks
+from circuitdb.ingest.methods import Point
+from circuitdb.ingest.metrics import Metric
+from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.passes import run
+from circuitdb.ingest.prefix import Prefix
+from circuitdb.ingest.sources import Sources, Written, differences
+
+Parts = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pairs of one length: token ids [batch, pos], labels or None, the fold of each pair [batch].
+
+    Labels are [batch, choice] or [batch, scored, choice]: token ids of the answer, then of what it is compared with; -1
+    is no token. The last `n_scored` positions are scored. Plain tensors, since `Scorer.score` checks them itself and
+    says in a sentence what is wrong.
+    """
+
+    clean: Tensor
+    corrupted: Tensor
+    labels: Tensor | None
+    fold: Tensor
+    n_scored: int = 1
+
+    def take(self, chosen: Tensor, device: torch.device) -> Group:
+        """Some of the pairs, on a device."""
+        labels = None if self.labels is None else self.labels[chosen].to(device)
+        if labels is not None and labels.ndim == 2:
+            labels = labels[:, None]
+        clean, corrupted = self.clean[chosen].to(device), self.corrupted[chosen].to(device)
+        return Group(clean, corrupted, labels, self.fold[chosen], self.n_scored)
+
+
+class Batch:
+    """Pairs on the model's device; `fixed` is what ablated sources write, None where that is the corrupted run.
+
+    `parts` are ranges of examples whose scores are kept apart. The runs are made by `run_clean`, then `run_ablated`.
+    """
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        anatomy: Anatomy,
+        metric: Metric,
+        group: Group,
+        prefix: Prefix,
+        parts: Parts,
+        fixed: Tensor | None,
+    ) -> None:
+        self.model, self.anatomy, self.metric, self.group, self.prefix = model, anatomy, metric, group, prefix
+        self.parts, self.fixed = parts, fixed
+        self.kind = accumulation_dtype(model.dtype)
+        self.n_positions = group.clean.shape[1] - prefix.length
+        self.clean_logits = torch.empty(0)
+        self.clean_value = self.corrupted_value = torch.empty(0)
+        self.clean: Sources | None = None
+        self.corrupted: Sources | None = None
+
+    @property
+    def row_parts(self) -> Parts:
+        """`parts` as ranges of rows (example, position)."""
+        return [(start * self.n_positions, stop * self.n_positions) for start, stop in self.parts]
+
+    def run_clean(self, gradients: tuple[TargetGradients, int, Point] | None = None, held: Hooks | None = None) -> None:
+        """The clean run, with whatever more hooks are held; it adds to the gradients if any are given."""
+        self.clean, self.clean_logits = self._end(self.group.clean, gradients, held, None)
+        self.clean_value = self.value(self.clean_logits).detach()
+
+    def run_ablated(self, gradients: tuple[TargetGradients, int, Point] | None = None) -> None:
+        """The corrupted run, where ablation is by patching."""
+        if self.fixed is None:
+            self.corrupted, logits = self._end(self.group.corrupted, gradients, None, self.clean_logits)
+            self.corrupted_value = self.value(logits).detach()
+
+    def value(self, logits: Tensor) -> Tensor:
+        """The metric, one number per example; logits may be of several runs of the batch, one after the other."""
+        times = len(logits) // len(self.group.clean)
+        clean = self.clean_logits.repeat(times, 1, 1)
+        labels = None if self.group.labels is None else self.group.labels.repeat(times, 1, 1)
+        return metrics.evaluate(self.metric, logits, clean, labels)
+
+    def differences(self) -> Written:
+        """What each source writes when ablated less what it writes in the clean run."""
+        ablated = self.corrupted if self.fixed is None else self.fixed
+        if self.clean is None or ablated is None:
+            raise AssertionError("the runs come before their difference")
+        return differences(self.anatomy, self.clean, ablated, self.kind)
+
+    def new_targets(self, n_steps: int) -> TargetGradients:
+        """Gradients of all targets, none yet."""
+        like = torch.empty(0, self.model.record.d_model, dtype=self.model.dtype, device=self.model.device)
+        return TargetGradients(self.anatomy, len(self.group.clean) * self.n_positions, n_steps, like)
+
+    def gradient_pass(
+        self,
+        held: Hooks,
+        tokens: Tensor,
+        targets: TargetGradients,
+        step: int,
+        point: Point,
+        clean_logits: Tensor | None,
+    ) -> Tensor:
+        """Forward and backward with the targets watched; the metric is summed over the batch, not averaged.
+
+        Whatever takes the place of the stream or of a source's output is in `held` already. Returns the logits.
+        """
+        held.replace(self.anatomy.stream, lambda own: own.detach().requires_grad_(True))
+        targets.watch(held, step, point.weight)
+        with torch.enable_grad():
+            logits = run(self.model, tokens, self.prefix, self.group.n_scored)
+            reference = logits.detach() if clean_logits is None else clean_logits
+            value = metrics.evaluate(self.metric, logits, reference, self.group.labels)
+            if not value.requires_grad:
+                raise UsageError(f"The metric {self.metric.name} does not depend on the logits; it has no gradient.")
+            value.sum().backward()
+        return logits.detach()
+
+    def _end(
+        self,
+        tokens: Tensor,
+        gradients: tuple[TargetGradients, int, Point] | None,
+        held: Hooks | None,
+        clean_logits: Tensor | None,
+    ) -> tuple[Sources, Tensor]:
+        with hooks() as own:
+            held = held or own
+            sources = Sources.watch(self.anatomy, held)
+            if gradients is not None:
+                logits = self.gradient_pass(held, tokens, *gradients, clean_logits)
+            else:
+                with torch.no_grad():
+                    logits = run(self.model, tokens, self.prefix, self.group.n_scored)
+        if not bool(torch.isfinite(logits).all()):
+            raise ModelError("The model's logits are not finite on these prompts; try --dtype float32.")
+        return sources, logits

@@ -1,0 +1,67 @@
+"""What is run of a pair: token ids of the clean and of the corrupted run, and the labels at each scored position.
+
+`last`    the prompts; the metric is taken where the answer's first token is predicted
+`answer`  the prompts and the clean answer but for its last token, in both runs; taken where each of its tokens is
+`all`     the same over all that follows the prompt: the answer, where the task asks for nothing before it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from circuitdb.ingest.batch import Group
+from circuitdb.ingest.pairs import Pair
+
+POSITIONS = ("last", "answer", "all")
+NO_TOKEN = -1
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Token ids of both runs, of equal length; `labels` [scored, choice]: the answer, then what it is compared with."""
+
+    clean: tuple[int, ...]
+    corrupted: tuple[int, ...]
+    labels: tuple[tuple[int, ...], ...]
+    fold: int
+
+
+def sequences(pair: Pair, positions: str, others: Sequence[tuple[int, ...]] | None = None) -> Sequences:
+    """What is run of a pair.
+
+    `others`: token ids of the answers that the right one is compared with; by default the corrupted answer. A label is
+    `NO_TOKEN` where such an answer has no token, or the right answer's own.
+    """
+    answer = pair.clean.answer_ids
+    n_scored = 1 if positions == "last" else len(answer)
+    compared = [pair.corrupted.answer_ids] if others is None else others
+    labels = tuple(
+        (answer[at], *(o[at] if at < len(o) and o[at] != answer[at] else NO_TOKEN for o in compared))
+        for at in range(n_scored)
+    )
+    read = answer[: n_scored - 1]
+    return Sequences((*pair.clean.ids, *read), (*pair.corrupted.ids, *read), labels, pair.fold)
+
+
+def groups(members: Sequence[Sequences]) -> tuple[list[Group], list[int]]:
+    """Pairs of one length and number of scored positions together, so that no batch needs padding.
+
+    Returns the groups, and for each of their pairs, in their order, its place in `members`.
+    """
+    found, places = [], []
+    for length, n_scored in sorted({(len(s.clean), len(s.labels)) for s in members}):
+        chosen = [i for i, s in enumerate(members) if (len(s.clean), len(s.labels)) == (length, n_scored)]
+        places += chosen
+        found.append(
+            Group(
+                clean=torch.tensor([members[i].clean for i in chosen]),
+                corrupted=torch.tensor([members[i].corrupted for i in chosen]),
+                labels=torch.tensor([members[i].labels for i in chosen]),
+                fold=torch.tensor([members[i].fold for i in chosen]),
+                n_scored=n_scored,
+            )
+        )
+    return found, places
