@@ -142,8 +142,9 @@ class Store:
 
 
 def _one(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[object]) -> int | None:
-    row = connection.execute(sql, list(parameters)).fetchone()
-    return None if row is None else int(row[0])
+    # All rows are fetched: with any left the connection could do nothing else.
+    rows = connection.execute(sql, list(parameters)).fetchall()
+    return int(rows[0][0]) if rows else None
 
 
 def _next(connection: duckdb.DuckDBPyConnection, table: str) -> int:

@@ -56,7 +56,7 @@ def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: floa
             raise UsageError(f"There is no circuit {circuit_id} in {path}.")
         examples = connection.execute(sqlfiles.load(_PACKAGE, "stored_examples"), key).fetchall()
         scores = connection.execute(sqlfiles.load(_PACKAGE, "stored_scores"), key).fetchnumpy()["score"]
-    if not examples or any(clean is None or corrupted is None for clean, corrupted, *_ in examples):
+    if not examples or any(None in run for *run, _n_prompt, _answer in examples):
         raise UsageError(
             f"Circuit {circuit_id} was stored without the token ids of its examples, so it can't be run again; "
             "ingest it anew."

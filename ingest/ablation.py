@@ -37,7 +37,8 @@ class Ablation:
     def fixed(self, n_positions: int) -> Float[Tensor, "source pos d_model"] | None:
         """What ablated sources write in prompts of so many positions; `pos` is 1 if it is the same at all of them.
 
-        None for patching. Raises UsageError if a mean at each position has no prompt of this length to be taken over.
+        None for patching. Raises UsageError if a mean has no prompt, or at each position none of this length, to be
+        taken over.
         """
         shape, d_model = self.anatomy.shape, self.model.record.d_model
         dtype, device = accumulation_dtype(self.model.dtype), self.model.device
@@ -46,7 +47,7 @@ class Ablation:
         if self.kind == ZERO:
             return torch.zeros(shape.n_sources, 1, d_model, dtype=dtype, device=device)
         if self.kind == MEAN_POSITIONAL:
-            references = [tokens for tokens in self.references if tokens.shape[1] == n_positions]
+            references = [tokens for tokens in self.references if tokens.shape[1] == n_positions and len(tokens)]
             if not references:
                 raise UsageError(f"The reference set has no prompt of {n_positions} tokens to take a mean over.")
             total = sum((self._sum(tokens) for tokens in references), torch.zeros(()))
@@ -54,6 +55,8 @@ class Ablation:
         if self.kind != MEAN:
             raise AssertionError(f"{self.kind} was checked before")
         if self._mean is None:
+            if not any(len(tokens) for tokens in self.references):
+                raise UsageError("The reference set is empty; a mean needs at least one prompt.")
             sums = [self._sum(tokens).sum(1, keepdim=True) for tokens in self.references]
             self._mean = sum(sums, torch.zeros(())) / sum(tokens.numel() for tokens in self.references)
         return self._mean

@@ -90,8 +90,8 @@ class Batch:
     def value(self, logits: Tensor) -> Tensor:
         """The metric, one number per example; logits may be of several runs of the batch, one after the other."""
         times = len(logits) // len(self.group.clean)
-        clean = self.clean_logits.repeat(times, 1, 1)
-        labels = None if self.group.labels is None else self.group.labels.repeat(times, 1, 1)
+        clean = self.clean_logits.to(logits.device).repeat(times, 1, 1)
+        labels = None if self.group.labels is None else self.group.labels.to(logits.device).repeat(times, 1, 1)
         return metrics.evaluate(self.metric, logits, clean, labels)
 
     def differences(self) -> Written:
@@ -124,7 +124,8 @@ class Batch:
         with torch.enable_grad():
             logits = run(self.model, tokens, self.prefix, self.group.n_scored)
             reference = logits.detach() if clean_logits is None else clean_logits
-            value = metrics.evaluate(self.metric, logits, reference, self.group.labels)
+            labels = None if self.group.labels is None else self.group.labels.to(logits.device)
+            value = metrics.evaluate(self.metric, logits, reference, labels)
             if not value.requires_grad:
                 raise UsageError(f"The metric {self.metric.name} does not depend on the logits; it has no gradient.")
             value.sum().backward()

@@ -5,8 +5,9 @@ A circuit is a set of edges, [n_edges] booleans in the order of `shape.edge_name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from circuitdb.errors import ModelError, UsageError
+from circuitdb.errors import UsageError
 from circuitdb.ingest import metrics, prefix
 from circuitdb.ingest.ablation import Ablation
 from circuitdb.ingest.anatomy import read_anatomy
 from circuitdb.ingest.batch import Batch, Group
-from circuitdb.ingest.checks import check_group, check_tokens
+from circuitdb.ingest.checks import check_group, check_model, check_tokens
 from circuitdb.ingest.circuit_run import fully_ablated, run_circuits
 from circuitdb.ingest.grouped import ungrouped
 from circuitdb.ingest.memory import Memory
@@ -31,6 +32,7 @@ from circuitdb.ingest.scoring import plain_modes
 
 Circuits = npt.NDArray[np.bool_]
 Progress = Callable[[float], None]
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,8 @@ def evaluate_circuits(
         UsageError: shapes, types, token ids or options that can't be.
         ModelError: a model whose edges can't be told apart.
     """
-    if not isinstance(clean, Tensor):
-        raise UsageError(f"The clean tokens are of type {type(clean).__name__}; give a torch tensor.")
+    check_model(model)
+    check_tokens(model, clean, "clean")
     group = Group(clean, corrupted, labels, torch.zeros(len(clean), dtype=torch.int64), scored)
     runner = CircuitRunner(model, ablation=ablation, batch_size=batch_size)
     around = None if reference is None else [reference]
@@ -123,21 +125,24 @@ class CircuitRunner:
         n_examples = sum(len(group.clean) for group in groups)
         if n_examples == 0:
             raise UsageError("There are no examples to run circuits on.")
-        totals, ends, done = torch.zeros(len(kept), dtype=torch.float64), torch.zeros(2, dtype=torch.float64), 0.0
-        with plain_modes(self.model), ungrouped(self.anatomy):
-            for batch in self._batches(groups, metric, references):
-                ends += torch.stack([batch.clean_value.sum(), batch.corrupted_value.sum()]).cpu().double()
-                at = 0
-                while at < len(kept):
-                    found = self._values(batch, kept[at:])
-                    totals[at : at + len(found)] += found
-                    at += len(found)
-                    done += len(found) * len(batch.group.clean)
-                    if progress is not None:
-                        progress(done / (len(kept) * n_examples))
-        values = (totals / n_examples).numpy()
-        clean, ablated = (ends / n_examples).tolist()
-        return CircuitValues(values, clean, ablated, n_examples)
+        done = 0
+
+        def sums(batch: Batch) -> Tensor:
+            nonlocal done
+            n = len(batch.group.clean)
+
+            def within(n_circuits: int) -> None:
+                if progress is not None:
+                    progress((done + n * n_circuits / len(kept)) / n_examples)
+
+            ends = torch.stack([batch.clean_value.sum(), batch.corrupted_value.sum()]).cpu().double()
+            found = torch.cat([ends, self._values(batch, kept, within)])
+            done += n
+            return found
+
+        totals = torch.stack(self._each_batch(groups, metric, references, sums)).sum(0) / n_examples
+        clean, ablated = totals[:2].tolist()
+        return CircuitValues(totals[2:].numpy(), clean, ablated, n_examples)
 
     def generate(
         self,
@@ -150,24 +155,31 @@ class CircuitRunner:
     ) -> Float[Tensor, "batch token"]:
         """What one circuit [n_edges] writes after prompts [batch, pos], greedily: ids [batch, n_tokens].
 
-        The corrupted prompts go on with the same tokens, so that both runs stay aligned. Raises UsageError for an
-        ablation by the mean at each position, which no written token has one at.
+        The corrupted prompts go on with the same tokens, so that both runs stay aligned, up to the model's context.
+        Raises UsageError for what can't be, as an ablation by the mean at each position, which no written token has
+        one at.
         """
         if self.ablation == MEAN_POSITIONAL:
             raise UsageError("A mean at each position is known for prompts alone; generate with another ablation.")
-        for name, tokens in (("clean", prompts), ("corrupted", corrupted)):
-            check_tokens(self.model, tokens, name)
+        if not isinstance(circuit, np.ndarray):
+            raise UsageError("A circuit must be a numpy array of booleans, [n_edges].")
+        if isinstance(n_tokens, bool) or not isinstance(n_tokens, int) or n_tokens < 0:
+            raise UsageError(f"A circuit writes a whole number of tokens, none or more, not {n_tokens!r}.")
+        kl = metrics.find("kl")
+        check_tokens(self.model, prompts, "clean")
+        check_group(self.model, _unlabelled(prompts, corrupted), kl, n_folds=1)
+        if not len(prompts):
+            raise UsageError("There are no prompts to go on from.")
         kept, written = self._cells(circuit[None]), prompts[:, :0]
+
+        def next_tokens(batch: Batch) -> Tensor:
+            return run_circuits(batch, kept)[:, -1].argmax(-1).cpu()
+
         for _ in range(n_tokens):
             if prompts.shape[1] + written.shape[1] > self.model.n_context:
                 break
             clean, other = (torch.cat([tokens, written], dim=1) for tokens in (prompts, corrupted))
-            group = Group(clean, other, None, torch.zeros(len(clean), dtype=torch.int64))
-            with plain_modes(self.model), ungrouped(self.anatomy):
-                parts = [
-                    run_circuits(batch, kept)[:, -1].argmax(-1).cpu()
-                    for batch in self._batches([group], metrics.find("kl"), references)
-                ]
+            parts = self._each_batch([_unlabelled(clean, other)], kl, references, next_tokens)
             written = torch.cat([written, torch.cat(parts)[:, None]], dim=1)
         return written
 
@@ -182,41 +194,74 @@ class CircuitRunner:
         cells[:, shape.mask] = circuits
         return torch.from_numpy(cells)
 
-    def _batches(self, groups: Sequence[Group], metric: Metric, references: Sequence[Tensor] | None) -> Iterator[Batch]:
-        """Batches whose clean and ablated runs are made. The caller holds `plain_modes` and `ungrouped`."""
+    def _each_batch(
+        self,
+        groups: Sequence[Group],
+        metric: Metric,
+        references: Sequence[Tensor] | None,
+        work: Callable[[Batch], _Found],
+    ) -> list[_Found]:
+        """`work` on every batch, its clean and ablated runs made; halved and done again where memory runs out."""
         around = [group.corrupted for group in groups] if references is None else references
-        size = self.memory.batch_size(groups[0].clean.shape[1], sum(len(group.clean) for group in groups))
-        ablation = Ablation(self.ablation, self.model, self.anatomy, around, size)
-        for group in groups:
-            shared = self.ablation == PATCHING
-            start = prefix.shared_length(group.clean, group.corrupted, group.n_scored) if shared else 0
-            cached = prefix.compute(self.model, group.clean[0, :start].to(self.model.device))
-            fixed = ablation.fixed(group.clean.shape[1])
-            size = self.memory.batch_size(group.clean.shape[1] - start, len(group.clean))
-            for chosen in torch.arange(len(group.clean)).split(size):
-                own = group.take(chosen, self.model.device)
-                batch = Batch(self.model, self.anatomy, metric, own, cached, [(0, len(chosen))], fixed)
-                batch.run_clean()
-                batch.run_ablated()
-                if fixed is not None:
-                    batch.corrupted_value = batch.value(fully_ablated(batch))
-                yield batch
+        found = []
+        with plain_modes(self.model), ungrouped(self.anatomy):
+            size = self.memory.batch_size(groups[0].clean.shape[1], sum(len(group.clean) for group in groups))
+            ablation = Ablation(self.ablation, self.model, self.anatomy, around, size)
+            for group in groups:
+                shared = self.ablation == PATCHING
+                start = prefix.shared_length(group.clean, group.corrupted, group.n_scored) if shared else 0
+                cached = prefix.compute(self.model, group.clean[0, :start].to(self.model.device))
+                fixed, at = ablation.fixed(group.clean.shape[1]), 0
+                while at < len(group.clean):
+                    size = self.memory.batch_size(group.clean.shape[1] - start, len(group.clean) - at)
+                    own = group.take(torch.arange(at, at + size), self.model.device)
+                    batch = Batch(self.model, self.anatomy, metric, own, cached, [(0, size)], fixed)
+                    failure = None
+                    try:
+                        _run_ends(batch)
+                        found.append(work(batch))
+                        at += size
+                    except (RuntimeError, MemoryError) as error:
+                        failure = self._exhausted(error)
+                    if failure is not None:  # outside of the handler, which holds on to the tensors of the failed pass
+                        if size == 1:
+                            raise self.memory.too_small(failure)
+                        self.memory.shrink(size, failure)
+        return found
 
-    def _values(self, batch: Batch, kept: Tensor) -> Float[Tensor, " circuit"]:
-        """The metric summed over a batch, of the first circuits, as many as one pass takes."""
-        while True:
+    def _values(self, batch: Batch, kept: Tensor, progress: Callable[[int], None]) -> Float[Tensor, " circuit"]:
+        """The metric summed over a batch, of each circuit; as many circuits in a pass as fit."""
+        n, at, found = len(batch.group.clean), 0, [torch.zeros(0, dtype=torch.float64)]
+        while at < len(kept):
             rows = self.memory.circuit_rows(batch.n_positions, batch.group.n_scored)
-            size, n = max(1, rows // len(batch.group.clean)), len(batch.group.clean)
+            chosen = kept[at : at + max(1, rows // n)]
             failure = None
             try:
-                logits = run_circuits(batch, kept[:size])
-                return batch.value(logits).reshape(-1, n).sum(1).cpu().double()
+                found.append(batch.value(run_circuits(batch, chosen)).reshape(-1, n).sum(1).cpu().double())
+                at += len(chosen)
+                progress(at)
             except (RuntimeError, MemoryError) as error:
-                if not self.memory.exhausted(error):
+                if len(chosen) == 1:
                     raise
-                failure = str(error).splitlines()[0]
-            if size == 1:
-                raise ModelError(
-                    f"Memory ran out with {n} pairs on {self.model.device} ({failure}); use a smaller --batch-size."
-                )
-            self.memory.shrink(n, failure)
+                failure = self._exhausted(error)
+            if failure is not None:
+                self.memory.shrink_rows(n * len(chosen))
+        return torch.cat(found)
+
+    def _exhausted(self, error: Exception) -> str:
+        """What an error says of memory that ran out; any other error is raised again."""
+        if not self.memory.exhausted(error):
+            raise error
+        return str(error).splitlines()[0]
+
+
+def _run_ends(batch: Batch) -> None:
+    """The whole model's run of a batch, and that with every edge ablated."""
+    batch.run_clean()
+    batch.run_ablated()
+    if batch.fixed is not None:
+        batch.corrupted_value = batch.value(fully_ablated(batch))
+
+
+def _unlabelled(clean: Tensor, corrupted: Tensor) -> Group:
+    return Group(clean, corrupted, None, torch.zeros(len(clean), dtype=torch.int64))

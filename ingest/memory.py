@@ -45,7 +45,7 @@ class Memory:
         self.model, self.n_points, self.wanted = model, n_points, wanted
         self.most: int | None = None
         self.rows: int | None = None
-        self.shrunk = 1
+        self.most_rows = sys.maxsize
 
     def batch_size(self, n_positions: int, n_examples: int) -> int:
         """The largest batch, up to all examples, whose estimated memory fits."""
@@ -68,22 +68,23 @@ class Memory:
         """How many copies of an example one pass of `exact` can take."""
         record = self.model.record
         per_row = n_positions * record.d_model * 4 * _PASSING + 6 * n_scored * self.model.n_vocab * 4
-        fitting = int(_SHARE / 2 * free_memory(self.model.device) / per_row) // self.shrunk
-        self.rows = max(1, min(fitting, _MOST_POSITIONS // n_positions))
-        return self.rows
+        return self._rows(per_row, n_positions)
 
     def circuit_rows(self, n_positions: int, n_scored: int) -> int:
         """How many copies of an example, each with a circuit of its own, one pass can take."""
         record, shape = self.model.record, self.model.record.shape
         vectors = shape.n_sources + 4 * shape.n_heads + _PASSING
         per_row = n_positions * record.d_model * 4 * vectors + 6 * n_scored * self.model.n_vocab * 4
-        fitting = int(_SHARE / 2 * free_memory(self.model.device) / per_row) // self.shrunk
-        self.rows = max(1, min(fitting, _MOST_POSITIONS // n_positions))
+        return self._rows(per_row, n_positions)
+
+    def _rows(self, per_row: int, n_positions: int) -> int:
+        fitting = int(_SHARE / 2 * free_memory(self.model.device) / per_row)
+        self.rows = max(1, min(fitting, _MOST_POSITIONS // n_positions, self.most_rows))
         return self.rows
 
     def plan(self, n_positions: int, n_examples: int) -> MemoryPlan:
         """What a batch of prompts of so many positions will need."""
-        weights = sum(p.numel() * p.element_size() for p in self.model.bridge.original_model.parameters())
+        weights = (self.model.record.n_parameters or 0) * self.model.dtype.itemsize
         size = self.batch_size(n_positions, n_examples)
         return MemoryPlan(weights, self.per_pair(n_positions), size, free_memory(self.model.device))
 
@@ -100,13 +101,22 @@ class Memory:
         Raises ModelError where nothing is left to halve.
         """
         if n_failed == 1 and (self.rows is None or self.rows == 1):
-            raise ModelError(
-                f"Memory ran out with a single pair on {self.model.device} ({reason}); "
-                "use shorter prompts, fewer steps, --dtype bfloat16 or a larger device."
-            )
-        self.most, self.shrunk = max(1, n_failed // 2), 2 * self.shrunk
+            raise self.too_small(reason)
+        self.most = max(1, n_failed // 2)
+        self.shrink_rows(self.rows or 1)
+
+    def shrink_rows(self, n_failed: int) -> None:
+        """Halve the copies of examples alone, after a pass with `n_failed` of them ran out of memory."""
+        self.most_rows = max(1, n_failed // 2)
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
+
+    def too_small(self, reason: str) -> ModelError:
+        """The error for a device that can't hold a single pair."""
+        return ModelError(
+            f"Memory ran out with a single pair on {self.model.device} ({reason}); "
+            "use shorter prompts, fewer steps, --dtype bfloat16 or a larger device."
+        )
 
 
 def free_memory(device: torch.device) -> int:

@@ -116,8 +116,8 @@ def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> 
     """Draw, tokenise and pair a subtask's questions. Raises TaskError if nothing can be scored."""
     drawn = prompt_set(task, subtask, n_examples=options.n_examples, shots=options.shots, seed=options.seed)
     questions = tuple(tokenise(model, drawn.header, question) for question in drawn.questions)
-    read = 0 if options.positions == "last" else 1
-    longest = max(len(question.ids) + read * (len(question.answer_ids) - 1) for question in questions)
+    read = options.positions != "last"
+    longest = max(len(question.ids) + read * len(question.line_ids) for question in questions)
     if longest > model.n_context:
         raise TaskError(
             f"{task.name} {subtask.name} has prompts of {longest} tokens, more than the {model.n_context} of "
@@ -157,8 +157,12 @@ def _spec(
     model: LoadedModel, task: Task, subtask: Subtask, run: tuple[Sequences, ...], options: Options
 ) -> dict[str, Json]:
     """All that decides the scores; not device and batch size, which change them by rounding only."""
-    ids: list[Json] = [[list(s.clean), list(s.corrupted), [list(at) for at in s.labels], s.fold] for s in run]
-    return {
+    ids: list[Json] = [[list(s.clean), list(s.corrupted), *_labels(s), s.fold] for s in run]
+    source = metrics.find(options.metric).source
+    own: dict[str, Json] = {} if source is None else {"metric_source": source}
+    if options.against:
+        own["contrast"] = options.contrast
+    return own | {
         "score_version": SCORE_VERSION,
         "model": model.record.name,
         "weights": model.record.weights_digest,
@@ -173,8 +177,13 @@ def _spec(
         "steps": options.steps if options.integrated else None,
         "grid": options.grid if options.integrated else None,
         "metric": options.metric,
-        "metric_source": metrics.find(options.metric).source,
         "positions": options.positions,
-        "contrast": options.contrast,
         "ablation": options.ablation,
     }
+
+
+def _labels(run: Sequences) -> list[Json]:
+    """The answer's first token and the corrupted answer's, as circuits have it that score nothing else; else all."""
+    if len(run.labels) == 1 and len(run.labels[0]) == 2:
+        return list(run.labels[0])
+    return [[list(at) for at in run.labels]]

@@ -23,7 +23,7 @@ from circuitdb.ingest.ablation import Ablation
 from circuitdb.ingest.activation_scores import activation_scores
 from circuitdb.ingest.anatomy import read_anatomy
 from circuitdb.ingest.batch import Batch, Group
-from circuitdb.ingest.checks import check_group, check_tokens
+from circuitdb.ingest.checks import check_group, check_model, check_tokens
 from circuitdb.ingest.circuit_run import fully_ablated
 from circuitdb.ingest.exact_scores import exact_scores
 from circuitdb.ingest.grouped import ungrouped
@@ -114,10 +114,8 @@ def score_edges(
         UsageError: shapes, types, token ids or options that can't be.
         ModelError: a model whose edges can't be scored right; checked once per model, before any work.
     """
-    if not isinstance(model, LoadedModel):
-        raise UsageError(f"The model is of type {type(model).__name__}; give one from load_model.")
-    if not isinstance(clean, Tensor):
-        raise UsageError(f"The clean tokens are of type {type(clean).__name__}; give a torch tensor.")
+    check_model(model)
+    check_tokens(model, clean, "clean")
     scorer = Scorer(model, method=method, steps=steps, grid=grid, ablation=ablation, metric=metric, folds=folds,
                     by_example=by_example, batch_size=batch_size, share_prefix=share_prefix, edges=edges)  # fmt: skip
     group = Group(clean, corrupted, labels, torch.arange(len(clean)) % folds, scored)
@@ -302,7 +300,10 @@ def _edge_mask(
         return shape.mask
     if method.name != "exact":
         raise UsageError(f"{method.name} scores all edges at once; only exact can be asked for some of them.")
-    ids = np.asarray(edges)
+    try:
+        ids = np.asarray(edges)
+    except ValueError:  # lists of unequal length
+        ids = np.empty(0)
     if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
         raise UsageError("The edges to patch must be a list of edge ids.")
     if ids.min() < 0 or ids.max() >= shape.n_edges:

@@ -52,13 +52,14 @@ def faithfulness(
     Example: circuitdb faithfulness --load gpt2 --task addition
     """
     database = ask.database
+    found = database.faithfulness(selection=selection, **ask.filters)
     if load is not None:
-        chosen = [int(str(row["circuit_id"])) for row in database.circuits(**ask.filters).rows()]
         sizes = None if shares is None else _shares(shares)
-        _run(ask, load, chosen, sizes, selection == "top-signed", (across, generate), (dtype, device, batch_size))
+        what, how = (across, generate), (dtype, device, batch_size)
+        _run(ask, load, list(found.labels), sizes, selection == "top-signed", what, how)
+        found = database.faithfulness(selection=selection, **ask.filters)
     elif shares is not None or across or generate:
         raise UsageError("--shares, --across and --generate say what to run; name the model to run it in with --load.")
-    found = database.faithfulness(selection=selection, **ask.filters)
     if at is not None:
         output.matrix(found.across(at), ask.form, labels=_MATRIX_LABELS)
     elif long:

@@ -153,6 +153,14 @@ def test_a_mixture_of_experts_is_one_node_and_it_is_said(tmp_path: Path) -> None
     assert model.notes == ("Each mixture of experts, router included, counts as one MLP node.",)
 
 
+@pytest.mark.parametrize("name", ["gpt2", "gpt-neox", "phi-3", "gemma-2", "llama-3"])
+def test_parameters_are_counted_as_hugging_face_does(name: str, tmp_path: Path) -> None:
+    """TransformerLens splits fused projections into parameters of their own, and shares tied ones."""
+    folder = architectures.build(name, tmp_path / name)
+    plain: Any = AutoModelForCausalLM.from_pretrained(folder)
+    assert load_model(folder).record.n_parameters == plain.num_parameters()
+
+
 class TestPreflight:
     """The trial on the user's model finds what the structure does not show."""
 
