@@ -13,7 +13,7 @@ from transformers.pytorch_utils import Conv1D
 
 from circuitdb.errors import ModelError
 from circuitdb.graph import GraphShape
-from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.models import LoadedModel, accumulation_dtype
 from circuitdb.ingest.norms import Norm, no_norm, read_norm
 
 
@@ -158,11 +158,6 @@ def _read_layer(model: LoadedModel, index: int, block: Any) -> Layer:
         attention=block.attn,
         n_heads=model.record.shape.n_heads,
     )
-
-
-def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Type that gradients and scores are summed in: float32 for half-precision models, otherwise the model's own."""
-    return dtype if dtype == torch.float64 else torch.float32
 
 
 def _matrix(projection: Any) -> Tensor:

@@ -92,7 +92,8 @@ class _Run:
         """What some targets read, given the sources before them."""
         kept = self.kept[:, :n_sources, targets].transpose(1, 2).to(self.changes.dtype)
         change = torch.bmm(kept, self.changes[:, :n_sources].flatten(2)).unflatten(2, self.changes.shape[2:])
-        return change + self._ablated_before(n_sources)
+        found: Tensor = change + self._ablated_before(n_sources)
+        return found
 
     def _ablated_before(self, n_sources: int) -> Float[Tensor, "rows d_model"]:
         """What a target reads of the sources before it when all of them are ablated."""

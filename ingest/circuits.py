@@ -5,9 +5,9 @@ A circuit is a set of edges, [n_edges] booleans in the order of `shape.edge_name
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,39 +16,49 @@ from jaxtyping import Float
 from torch import Tensor
 
 from circuitdb.errors import UsageError
-from circuitdb.ingest import metrics, prefix
-from circuitdb.ingest.ablation import Ablation
+from circuitdb.ingest import metrics
 from circuitdb.ingest.anatomy import read_anatomy
 from circuitdb.ingest.batch import Batch, Group
 from circuitdb.ingest.checks import check_group, check_model, check_tokens
 from circuitdb.ingest.circuit_run import fully_ablated, run_circuits
-from circuitdb.ingest.grouped import ungrouped
 from circuitdb.ingest.memory import Memory
-from circuitdb.ingest.methods import ABLATIONS, MEAN_POSITIONAL, PATCHING
+from circuitdb.ingest.methods import MEAN_POSITIONAL, PATCHING, check_known
 from circuitdb.ingest.metrics import Metric
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.preflight import preflight
-from circuitdb.ingest.scoring import plain_modes
+from circuitdb.ingest.rounds import Rounds
 
 Circuits = npt.NDArray[np.bool_]
 Progress = Callable[[float], None]
-_Found = TypeVar("_Found")
+# Relative rounding of a metric by type; in float64 Hugging Face's norms are float32 still.
+_ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-5}
+_ROUNDING_HALF = 2e-2
 
 
 @dataclass(frozen=True)
 class CircuitValues:
-    """Mean metrics over the examples: of each circuit [n_circuits], of the whole model, and with every edge ablated."""
+    """Mean metrics over the examples: of each circuit [n_circuits], of the whole model, and with every edge ablated.
+
+    `rounding` is how far apart two runs of the same can be in the type that the model computes in.
+    """
 
     values: npt.NDArray[np.float64]
     clean: float
     ablated: float
+    rounding: float
     n_examples: int
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether ablating every edge changes the metric by more than rounding."""
+        return math.isfinite(self.clean - self.ablated) and abs(self.clean - self.ablated) > self.rounding
 
     @property
     def faithfulness(self) -> npt.NDArray[np.float64]:
         """(value - ablated) / (clean - ablated) [n_circuits]: 1 like the model, 0 like nothing; NaN without a gap."""
-        gap = self.clean - self.ablated
-        return (self.values - self.ablated) / gap if gap else np.full_like(self.values, np.nan)
+        if not self.has_gap:
+            return np.full_like(self.values, np.nan)
+        return (self.values - self.ablated) / (self.clean - self.ablated)
 
 
 def evaluate_circuits(
@@ -95,14 +105,11 @@ class CircuitRunner:
 
     def __init__(self, model: LoadedModel, *, ablation: str = PATCHING, batch_size: int | None = None) -> None:
         """Raises UsageError for an unknown ablation, ModelError for a model whose edges can't be told apart."""
-        if ablation not in ABLATIONS:
-            raise UsageError(f"There is no ablation {ablation!r}; choose one of {', '.join(ABLATIONS)}.")
-        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-            raise UsageError(f"A batch needs a whole number of pairs, at least one pair, not {batch_size!r}.")
+        check_known(ablation)
         self.model, self.ablation = model, ablation
         self.anatomy, self.memory = read_anatomy(model), Memory(model, 0, batch_size)
-        with plain_modes(model):
-            preflight(model, self.anatomy)
+        self.rounds = Rounds(model, self.anatomy, self.memory, ablation)
+        preflight(model, self.anatomy)
 
     def evaluate(
         self,
@@ -120,12 +127,13 @@ class CircuitRunner:
         kept = self._cells(circuits)
         for group in groups:
             check_group(self.model, group, metric, n_folds=1)
-        for tokens in references or ():
-            check_tokens(self.model, tokens, "reference")
         n_examples = sum(len(group.clean) for group in groups)
         if n_examples == 0:
             raise UsageError("There are no examples to run circuits on.")
-        done = 0
+        shape, done = torch.from_numpy(self.anatomy.shape.mask), 0
+        # In half precision the two ends are run like the circuits, so that all of them are rounded alike.
+        alike = self.model.dtype.itemsize == 2
+        run = torch.cat([kept, shape[None], torch.zeros_like(shape)[None]]) if alike else kept
 
         def sums(batch: Batch) -> Tensor:
             nonlocal done
@@ -133,16 +141,22 @@ class CircuitRunner:
 
             def within(n_circuits: int) -> None:
                 if progress is not None:
-                    progress((done + n * n_circuits / len(kept)) / n_examples)
+                    progress((done + n * n_circuits / len(run)) / n_examples)
 
-            ends = torch.stack([batch.clean_value.sum(), batch.corrupted_value.sum()]).cpu().double()
-            found = torch.cat([ends, self._values(batch, kept, within)])
+            _run_ends(batch)
+            sizes = (batch.clean_value.abs() + batch.corrupted_value.abs()).sum() / 2
+            ends = torch.stack([batch.clean_value.sum(), batch.corrupted_value.sum(), sizes]).cpu().double()
+            found = torch.cat([ends, self._values(batch, run, within)])
             done += n
             return found
 
-        totals = torch.stack(self._each_batch(groups, metric, references, sums)).sum(0) / n_examples
-        clean, ablated = totals[:2].tolist()
-        return CircuitValues(totals[2:].numpy(), clean, ablated, n_examples)
+        clean, ablated, size, *values = (
+            torch.stack(self._each(groups, metric, references, sums)).sum(0) / n_examples
+        ).tolist()
+        if alike:
+            *values, clean, ablated = values
+        rounding = size * _ROUNDING.get(self.model.dtype, _ROUNDING_HALF)
+        return CircuitValues(np.array(values), clean, ablated, rounding, n_examples)
 
     def generate(
         self,
@@ -173,13 +187,14 @@ class CircuitRunner:
         kept, written = self._cells(circuit[None]), prompts[:, :0]
 
         def next_tokens(batch: Batch) -> Tensor:
+            batch.run_sources()
             return run_circuits(batch, kept)[:, -1].argmax(-1).cpu()
 
         for _ in range(n_tokens):
             if prompts.shape[1] + written.shape[1] > self.model.n_context:
                 break
             clean, other = (torch.cat([tokens, written], dim=1) for tokens in (prompts, corrupted))
-            parts = self._each_batch([_unlabelled(clean, other)], kl, references, next_tokens)
+            parts = self._each([_unlabelled(clean, other)], kl, references, next_tokens)
             written = torch.cat([written, torch.cat(parts)[:, None]], dim=1)
         return written
 
@@ -194,39 +209,22 @@ class CircuitRunner:
         cells[:, shape.mask] = circuits
         return torch.from_numpy(cells)
 
-    def _each_batch(
+    def _each(
         self,
         groups: Sequence[Group],
         metric: Metric,
         references: Sequence[Tensor] | None,
-        work: Callable[[Batch], _Found],
-    ) -> list[_Found]:
-        """`work` on every batch, its clean and ablated runs made; halved and done again where memory runs out."""
-        around = [group.corrupted for group in groups] if references is None else references
-        found = []
-        with plain_modes(self.model), ungrouped(self.anatomy):
-            size = self.memory.batch_size(groups[0].clean.shape[1], sum(len(group.clean) for group in groups))
-            ablation = Ablation(self.ablation, self.model, self.anatomy, around, size)
-            for group in groups:
-                shared = self.ablation == PATCHING
-                start = prefix.shared_length(group.clean, group.corrupted, group.n_scored) if shared else 0
-                cached = prefix.compute(self.model, group.clean[0, :start].to(self.model.device))
-                fixed, at = ablation.fixed(group.clean.shape[1]), 0
-                while at < len(group.clean):
-                    size = self.memory.batch_size(group.clean.shape[1] - start, len(group.clean) - at)
-                    own = group.take(torch.arange(at, at + size), self.model.device)
-                    batch = Batch(self.model, self.anatomy, metric, own, cached, [(0, size)], fixed)
-                    failure = None
-                    try:
-                        _run_ends(batch)
-                        found.append(work(batch))
-                        at += size
-                    except (RuntimeError, MemoryError) as error:
-                        failure = self._exhausted(error)
-                    if failure is not None:  # outside of the handler, which holds on to the tensors of the failed pass
-                        if size == 1:
-                            raise self.memory.too_small(failure)
-                        self.memory.shrink(size, failure)
+        work: Callable[[Batch], Tensor],
+    ) -> list[Tensor]:
+        """`work` on every batch."""
+        found: list[Tensor] = []
+        self.rounds.each(
+            groups,
+            metric,
+            references,
+            parts=lambda group: [(0, len(group.clean))],
+            work=lambda _number, _chosen, batch: found.append(work(batch)),
+        )
         return found
 
     def _values(self, batch: Batch, kept: Tensor, progress: Callable[[int], None]) -> Float[Tensor, " circuit"]:
@@ -243,16 +241,10 @@ class CircuitRunner:
             except (RuntimeError, MemoryError) as error:
                 if len(chosen) == 1:
                     raise
-                failure = self._exhausted(error)
+                failure = self.memory.failure(error)
             if failure is not None:
                 self.memory.shrink_rows(n * len(chosen))
         return torch.cat(found)
-
-    def _exhausted(self, error: Exception) -> str:
-        """What an error says of memory that ran out; any other error is raised again."""
-        if not self.memory.exhausted(error):
-            raise error
-        return str(error).splitlines()[0]
 
 
 def _run_ends(batch: Batch) -> None:

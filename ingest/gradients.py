@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from circuitdb.ingest.anatomy import Anatomy, Layer, accumulation_dtype
+from circuitdb.ingest.anatomy import Anatomy, Layer
 from circuitdb.ingest.hooks import Hooks
+from circuitdb.ingest.models import accumulation_dtype
 from circuitdb.ingest.norms import Norm
 
 

@@ -78,6 +78,18 @@ class LoadedModel:
             torch.backends.cuda.matmul.allow_tf32 = before
 
 
+def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Type that gradients and scores are summed in: float32 for half-precision models, otherwise the model's own."""
+    return dtype if dtype == torch.float64 else torch.float32
+
+
+@contextmanager
+def plain_modes(model: LoadedModel) -> Iterator[None]:
+    """No modes of the caller: inference mode would forbid gradients, autocast would round them."""
+    with torch.inference_mode(False), torch.autocast(model.device.type, enabled=False), model.arithmetic():
+        yield
+
+
 def load_model(
     name_or_path: str | Path,
     *,

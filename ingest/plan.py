@@ -25,13 +25,14 @@ _ALL_TOKENS = 10_000
 class Options:
     """How circuits are scored: method and metric, and how many examples they are scored on.
 
-    `against`: answers that the right one is compared with, in the place of the corrupted answer. `by_example`: keep the
-    scores of every single example. Raises UsageError for options that can't be.
+    `steps` and `grid` are 5 and `right` for a method that is integrated, and None for any other. `against`: answers
+    that the right one is compared with, in the place of the corrupted answer. `by_example`: keep the scores of every
+    single example. Raises UsageError for options that can't be.
     """
 
     method: str = "eap-ig"
-    steps: int | None = 5
-    grid: str | None = "right"
+    steps: int | None = None
+    grid: str | None = None
     metric: str = "kl"
     shots: int = 3
     n_examples: int = 16
@@ -62,17 +63,15 @@ class Options:
         if self.positions not in POSITIONS:
             raise UsageError(f"There are no positions {self.positions!r}; choose one of {', '.join(POSITIONS)}.")
         metric = metrics.find(self.metric)
+        steps, grid = methods.with_defaults(methods.find(self.method), self.steps, self.grid)
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "grid", grid)
         methods.points(methods.find(self.method), self.steps, self.grid, metric)
         methods.check_ablation(methods.find(self.method), self.ablation)
         if self.against and not metric.needs_contrast:
             raise UsageError(f"The metric {metric.name} compares the answer with nothing; leave --against out.")
         if any(not text.strip() for text in self.against):
             raise UsageError("An answer to compare with can't be empty.")
-
-    @property
-    def integrated(self) -> bool:
-        """Whether the method has steps and a grid."""
-        return methods.find(self.method).integrated
 
     @property
     def contrast(self) -> str | None:
@@ -174,8 +173,8 @@ def _spec(
         "n_pairs": len(ids),
         "folds": options.folds,
         "method": options.method,
-        "steps": options.steps if options.integrated else None,
-        "grid": options.grid if options.integrated else None,
+        "steps": options.steps,
+        "grid": options.grid,
         "metric": options.metric,
         "positions": options.positions,
         "ablation": options.ablation,

@@ -25,13 +25,14 @@ from circuitdb.queries import (
 )
 from circuitdb.queries.columns import texts
 from circuitdb.queries.containment import Containment
-from circuitdb.queries.faithfulness import SELECTIONS, Faithfulness
+from circuitdb.queries.faithfulness import Faithfulness
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.models import model_names
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Where, select, wanted
 from circuitdb.queries.similarity import Similarity
 from circuitdb.queries.statement import run as run_sql
+from circuitdb.records import SELECTIONS
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ from circuitdb.errors import UsageError
 from circuitdb.queries.columns import numbers, texts
 from circuitdb.queries.result import Answer, Result, count, square
 from circuitdb.queries.selection import Selection
+from circuitdb.records import SHARES
 
-GRID = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-SELECTIONS = ("top-absolute", "top-signed")
 Values = npt.NDArray[np.float64]
 
 
@@ -50,7 +49,8 @@ class Faithfulness(Answer):
     def wide(self) -> Result:
         """One row a curve: a circuit, the data it was run on and the way its edges were chosen; CPR, CMD, f by size.
 
-        CPR and CMD are NULL where a size has no faithfulness, or only one was run.
+        CPR and CMD are NULL where a curve lacks one of the sizes, or a size its faithfulness, so that those of all
+        curves are areas over the same sizes.
         """
         shares = np.array(sorted(set(self.table["share"].to_pylist())))
         curves: dict[tuple[str, str, str], Values] = {}
@@ -61,16 +61,22 @@ class Faithfulness(Answer):
             run.setdefault(key, np.zeros(len(shares), dtype=bool))[place] = True
             if row["faithfulness"] is not None:
                 curve[place] = row["faithfulness"]
-        found = [areas(shares[run[key]], curve[run[key]]) for key, curve in curves.items()]
+        found = [areas(shares, curve) for curve in curves.values()]
         label, data, selection = zip(*curves, strict=True) if curves else ((), (), ())
         columns: dict[str, pa.Array] = {"label": texts(label), "data": texts(data), "selection": texts(selection)}
         if label == data:
             del columns["data"]
         columns |= {"cpr": numbers(np.array([a.cpr for a in found])), "cmd": numbers(np.array([a.cmd for a in found]))}
         stacked = np.array(list(curves.values())).reshape(len(curves), len(shares))
-        columns |= {f"{share:.4g}": numbers(stacked[:, i]) for i, share in enumerate(shares)}
+        columns |= {f"{share:.12g}": numbers(stacked[:, i]) for i, share in enumerate(shares)}
         notes = list(self.notes)
-        if curves and shares.tolist() != list(GRID):
+        n_partial = sum(not sizes.all() for sizes in run.values())
+        if n_partial:
+            notes.append(
+                f"Of {count(len(curves), 'curve')} {n_partial} lack some of these sizes, and so CPR and CMD; run all "
+                "at the same --shares."
+            )
+        if curves and shares.tolist() != list(SHARES):
             notes.append("These sizes are not the ten of the MIB benchmark, so CPR and CMD can't be compared with its.")
         return Result(pa.table(columns), self.title, tuple(notes))
 

@@ -281,10 +281,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("outside the vocabulary", {"corrupted": torch.full((3, 8), 64)}, "corrupted tokens have ids outside"),
     ("too long", {"clean": torch.ones(3, 65).long(), "corrupted": torch.ones(3, 65).long()}, "context of 64"),
     ("unequal lengths", {"corrupted": torch.ones(3, 7).long()}, "every pair must have equal length"),
-    ("list of references", {"reference": [[1, 2]]}, "The reference tokens are of type list"),
+    ("list of references", {"reference": [[1, 2]], "ablation": "mean"}, "The reference tokens are of type list"),
+    ("needless references", {"reference": torch.ones(2, 8).long()}, "patching takes no mean; leave the reference"),
     ("no reference", {"reference": torch.ones(0, 8).long(), "ablation": "mean"}, "The reference set is empty"),
     ("none of the length", {"reference": torch.ones(2, 5).long(), "ablation": "mean-positional"},
-     "The reference set has no prompt of 8 tokens to take a mean over."),
+     "has no prompt of 8 tokens to take a mean over; a mean needs at least one prompt."),
     ("too many positions", {"scored": 9}, "Of 8 positions a whole number from 1 up to all can be scored, not 9."),
     ("no model", {"model": "gpt2"}, "The model is of type str; give one from load_model."),
 ]  # fmt: skip
@@ -326,7 +327,7 @@ def test_a_model_that_gives_nan_is_refused(gpt2: Case) -> None:
     evaluate(gpt2, whole(gpt2))  # its trial passes are behind it
     weight.data[0] = float("nan")
     try:
-        with pytest.raises(ModelError, match="logits are not finite on these prompts; try --dtype float32"):
+        with pytest.raises(ModelError, match="logits are not finite on these prompts; in half precision, try float32"):
             evaluate(gpt2, whole(gpt2))
     finally:
         weight.data.copy_(kept)

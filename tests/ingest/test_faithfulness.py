@@ -63,11 +63,11 @@ def test_a_curve_by_hand(digits_model: LoadedModel, store: Store) -> None:
     assert run_faithfulness(store, digits_model, [1], Cuts(SHARES)) == 1
     found = rows(store)
     expected = values(store, digits_model, 1, 1, abs)
-    assert [row["value"] for row in found] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert [row["value"] for row in found] == pytest.approx(expected, rel=1e-6, abs=1e-7)
     corrupted, clean = expected[0], expected[-1]
     for row, value, share in zip(found, expected, SHARES, strict=True):
         assert (row["share"], row["n_edges"], row["n_tied"]) == (share, int(share * 110), 0)
-        assert (row["clean"], row["corrupted"]) == pytest.approx((clean, corrupted), rel=1e-6, abs=1e-9)
+        assert (row["clean"], row["corrupted"]) == pytest.approx((clean, corrupted), rel=1e-6, abs=1e-7)
         assert row["faithfulness"] == pytest.approx((value - corrupted) / (clean - corrupted), rel=1e-5, abs=1e-6)
         assert [row[key] for key in ("circuit_id", "data_circuit_id", "selection", "ablation", "metric")] == [
             1, 1, "top-absolute", "patching", "kl",
@@ -98,13 +98,13 @@ def test_signed_cuts_keep_what_makes_the_metric_worse(
 def test_circuits_are_run_under_the_ablation_they_were_scored_under(
     digits_model: LoadedModel, store: Store, ablation: str
 ) -> None:
-    options = replace(SMALL, method="eap", metric="nll", ablation=ablation)
+    options = replace(SMALL, method="eap", steps=None, grid=None, metric="nll", ablation=ablation)
     ingest(store, digits_model, Addition((1,)), options)
     run_faithfulness(store, digits_model, [1], Cuts(SHARES))
     found = rows(store)
     assert {row["ablation"] for row in found} == {ablation}
     assert [row["value"] for row in found] == pytest.approx(values(store, digits_model, 1, 1, abs), rel=1e-5)
-    assert [found[0]["faithfulness"], found[-1]["faithfulness"]] == pytest.approx([0, 1], abs=1e-5)
+    assert [found[0]["faithfulness"], found[-1]["faithfulness"]] == pytest.approx([0, 1], abs=1e-4)  # in float32
     with reading(store.path) as connection:
         (ends,) = connection.execute("SELECT metric_clean, metric_corrupted FROM circuit").fetchall()
     assert (found[0]["clean"], found[0]["corrupted"]) == pytest.approx(ends, rel=1e-5)
@@ -312,7 +312,7 @@ def test_other_weights_and_other_types_are_refused(digits_model: LoadedModel, st
     other = tiny_models.llama_folder(tmp_path / "other", tiny_models.digit_tokenizer(), seed=1)
     same = tiny_models.llama_folder(tmp_path / "tiny", tiny_models.digit_tokenizer())
     for model in (load_model(other, name="tiny"), load_model(same, dtype="bfloat16")):
-        with pytest.raises(UsageError, match="Circuit 1 is of tiny with other weights, or of another type, than tiny"):
+        with pytest.raises(UsageError, match="None of these circuits is of tiny as it is loaded here"):
             run_faithfulness(store, model, [1], Cuts((1.0,)))
     assert run_faithfulness(store, load_model(same), [1], Cuts((1.0,))) == 1
 

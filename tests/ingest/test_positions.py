@@ -25,8 +25,11 @@ TASK = Addition((2,))
 DIFFERENCE = {"metric": "logit-difference", "n_examples": 12, "shots": 1, "steps": 2, "folds": 1}
 
 
+END = 9  # of the line
+
+
 def question(prompt: str, answer: str, ids: tuple[int, ...], answer_ids: tuple[int, ...]) -> TokenisedQuestion:
-    return TokenisedQuestion(Question(prompt, answer), prompt, ids, answer_ids)
+    return TokenisedQuestion(Question(prompt, answer), prompt, ids, answer_ids, (*answer_ids, END))
 
 
 # 123 against 14: their first tokens agree, the second differ, and the other has no third.
@@ -39,11 +42,16 @@ def test_at_the_last_position_of_the_prompt() -> None:
     assert found.labels == ((1, -1),)
 
 
-@pytest.mark.parametrize("positions", ["answer", "all"])
-def test_at_the_answers_tokens_both_runs_read_the_clean_answer_but_for_its_last_token(positions: str) -> None:
-    found = sequences(PAIR, positions)
+def test_at_the_answers_tokens_both_runs_read_the_clean_answer_but_for_its_last_token() -> None:
+    found = sequences(PAIR, "answer")
     assert (found.clean, found.corrupted, found.fold) == ((5, 6, 7, 1, 2), (5, 8, 7, 1, 2), 1)
     assert found.labels == ((1, -1), (2, 4), (3, -1))
+
+
+def test_at_all_tokens_the_end_of_the_line_is_one_more() -> None:
+    found = sequences(PAIR, "all")
+    assert (found.clean, found.corrupted) == ((5, 6, 7, 1, 2, 3), (5, 8, 7, 1, 2, 3))
+    assert found.labels == ((1, -1), (2, 4), (3, END), (END, -1))
 
 
 def test_against_given_answers() -> None:
@@ -77,18 +85,18 @@ def digit(model: LoadedModel, label: int) -> str:
     return "" if label == -1 else text(model, (label,))
 
 
-@pytest.mark.parametrize("positions", ["answer", "all"])
-def test_plan_puts_the_answer_behind_both_prompts(digits_model: LoadedModel, positions: str) -> None:
+@pytest.mark.parametrize(("positions", "end"), [("answer", ""), ("all", "\n")])
+def test_plan_puts_the_answer_behind_both_prompts(digits_model: LoadedModel, positions: str, end: str) -> None:
     job = planned(digits_model, positions=positions)
     assert len(job.sequences) == 12
     for run, found in zip(job.sequences, job.pairing.pairs, strict=True):
-        answer, other = found.clean.question.answer, found.corrupted.question.answer
+        answer, other = found.clean.question.answer + end, found.corrupted.question.answer + end
         assert text(digits_model, run.clean) == found.clean.text + answer[:-1]
         assert text(digits_model, run.corrupted) == found.corrupted.text + answer[:-1]
         assert len(run.clean) == len(run.corrupted)
         rows = [(digit(digits_model, a), digit(digits_model, b)) for a, b in run.labels]
         expected = [(a, b if a != b else "") for a, b in zip(answer, other.ljust(len(answer)), strict=False)]
-        assert rows == [(a, b.strip()) for a, b in expected]
+        assert rows == [(a, b.strip(" ")) for a, b in expected]
 
 
 def test_plan_at_the_last_position_compares_first_tokens_that_differ(digits_model: LoadedModel) -> None:
@@ -136,11 +144,10 @@ def test_answers_may_begin_alike_where_later_tokens_count(digits_model: LoadedMo
 
 def test_each_choice_is_another_spec_even_of_the_same_tokens(digits_model: LoadedModel) -> None:
     jobs = [planned(digits_model, positions=p) for p in ("last", "answer", "all")]
-    assert jobs[1].spec["tokens"] == jobs[2].spec["tokens"] != jobs[0].spec["tokens"]
+    assert len({str(job.spec["tokens"]) for job in jobs}) == 3
     assert [job.spec["positions"] for job in jobs] == ["last", "answer", "all"]
     against = [planned(digits_model, against=a) for a in (("9",), ("9", "41"), ())]
-    assert [job.spec["contrast"] for job in against] == ['["9"]', '["9","41"]', "corrupted"]
-    assert planned(digits_model, metric="kl").spec["contrast"] is None
+    assert [job.spec.get("contrast") for job in against] == ['["9"]', '["9","41"]', None]
     assert len({job.spec_digest for job in (*jobs, *against)}) == 5  # without --against is the default
 
 
@@ -167,13 +174,13 @@ def test_an_answer_like_all_that_it_is_compared_with(digits_model: LoadedModel) 
 
 
 def test_the_answer_counts_for_the_context(tmp_path: Path) -> None:
-    """Of an answer of three tokens two are read, which are two too many."""
+    """Of an answer of three tokens and the end of its line all may be read, which are four too many."""
     folder = tiny_models.llama_folder(tmp_path / "tiny", tiny_models.digit_tokenizer(), n_context=64)
     longest = max(len(q.text) for q in planned(load_model(folder)).questions)
     folder = tiny_models.llama_folder(tmp_path / "short", tiny_models.digit_tokenizer(), n_context=longest)
     model = load_model(folder)
     planned(model)
-    with pytest.raises(TaskError, match=rf"has prompts of {longest + 2} tokens, more than the {longest} of"):
+    with pytest.raises(TaskError, match=rf"has prompts of {longest + 4} tokens, more than the {longest} of"):
         planned(model, positions="answer")
 
 
@@ -213,7 +220,7 @@ def test_kl_over_positions_counts_them_all(gqa: LoadedModel) -> None:
         ({"positions": "answer"}, "corrupted"),
         ({"positions": "all", "metric": "nll"}, None),
         ({"positions": "answer", "against": ("9", "41")}, '["9","41"]'),
-        ({"positions": "last", "metric": "prob-difference", "method": "eap"}, "corrupted"),
+        ({"positions": "last", "metric": "prob-difference", "method": "eap", "steps": None}, "corrupted"),
     ],
 )
 def test_what_is_stored_is_what_was_run(
@@ -234,11 +241,11 @@ def test_what_is_stored_is_what_was_run(
     assert outcome.n_examples == n >= 4
     total, clean_metric = np.zeros(stored.size), 0.0
     for clean, corrupted, labels, n_tokens, prompt, answer in rows:
-        scored = 1 if chosen.positions == "last" else len(answer)
+        scored = {"last": 1, "answer": len(answer), "all": len(answer) + 1}[chosen.positions]
         assert len(labels) == scored
         assert len(prompt) == n_tokens == len(clean) - (scored - 1)
         found = score_edges(
-            digits_model, torch.tensor([clean]), torch.tensor([corrupted]), method=chosen.method, steps=2,
+            digits_model, torch.tensor([clean]), torch.tensor([corrupted]), method=chosen.method, steps=chosen.steps,
             metric=chosen.metric, labels=torch.tensor([labels]), scored=scored,
         )  # fmt: skip
         total, clean_metric = total + found.scores / n, clean_metric + found.metric_clean / n

@@ -10,8 +10,8 @@ from scipy import integrate
 
 from circuitdb.errors import UsageError
 from circuitdb.queries import Database
-from circuitdb.queries.faithfulness import GRID, areas
-from circuitdb.records import Faithfulness
+from circuitdb.queries.faithfulness import areas
+from circuitdb.records import SHARES, Faithfulness
 from circuitdb.store import Store
 from stores import SHAPE, circuit
 
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_a_circuit_that_does_all_at_every_size_has_the_areas_of_the_benchmark() -> None:
-    found = areas(np.array(GRID), np.ones(10))
+    found = areas(np.array(SHARES), np.ones(10))
     assert found.cpr == pytest.approx(0.999, rel=1e-12)
     assert found.cmd == 0
 
@@ -53,14 +53,14 @@ def test_areas_by_hand() -> None:
 def test_areas_of_random_curves_equal_scipys() -> None:
     curves = np.random.default_rng(0).normal(size=(20, 10))
     for curve in curves:
-        found = areas(np.array(GRID), curve)
-        assert found.cpr == pytest.approx(integrate.trapezoid(curve, GRID), rel=1e-12)
-        assert found.cmd == pytest.approx(integrate.trapezoid(abs(1 - curve), GRID), rel=1e-12)
+        found = areas(np.array(SHARES), curve)
+        assert found.cpr == pytest.approx(integrate.trapezoid(curve, SHARES), rel=1e-12)
+        assert found.cmd == pytest.approx(integrate.trapezoid(abs(1 - curve), SHARES), rel=1e-12)
 
 
 @pytest.mark.parametrize("curve", [[], [0.5]])
 def test_one_size_has_no_area(curve: list[float]) -> None:
-    found = areas(np.array(GRID[: len(curve)]), np.array(curve))
+    found = areas(np.array(SHARES[: len(curve)]), np.array(curve))
     assert np.isnan([found.cpr, found.cmd]).all()
 
 
@@ -110,12 +110,13 @@ def test_a_row_a_curve(store: Store) -> None:
     first, second = found.rows()
     assert (first["label"], first["0.1"], first["0.5"], first["1"]) == ("1+1", 0.0, 0.5, 1.5)
     assert (first["cpr"], first["cmd"]) == pytest.approx((0.6, 0.55), rel=1e-12)
-    assert (second["0.1"], second["cpr"], second["cmd"]) == (None, 0.5, 0.0)
+    assert (second["0.1"], second["cpr"], second["cmd"]) == (None, None, None)  # areas over other sizes would mislead
+    assert found.notes[-2].startswith("Of 2 curves 1 lack some of these sizes")
     assert "can't be compared" in found.notes[-1]
 
 
 def test_the_benchmarks_grid_needs_no_warning_and_data_of_others_are_named(store: Store) -> None:
-    store.write_faithfulness([run(1, 2, share, 1.0) for share in GRID])
+    store.write_faithfulness([run(1, 2, share, 1.0) for share in SHARES])
     found = Database(store.path).faithfulness().wide()
     (row,) = found.rows()
     assert (row["label"], row["data"], row["cpr"], row["cmd"]) == ("1+1", "1+2", pytest.approx(0.999), 0.0)
