@@ -103,7 +103,11 @@ def run_faithfulness(
         )
     if watcher is not None and len(own) < len(circuits):
         others = sorted({circuit.model for circuit in circuits if circuit not in own})
-        watcher.skipped(f"{len(circuits) - len(own)} circuits of {', '.join(others)} are not of this model: left out.")
+        n_others = len(circuits) - len(own)
+        watcher.skipped(
+            f"{n_others} {'circuit is' if n_others == 1 else 'circuits are'} left out, as scored in another model, revision "
+            f"or type than the one loaded ({', '.join(others)})."
+        )
     for circuit in own:
         _check(model, circuit, cuts, read)
     if across:

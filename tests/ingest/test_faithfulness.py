@@ -13,7 +13,17 @@ import torch
 import tiny_models
 from circuitdb.connection import reading
 from circuitdb.errors import ScoreError, UsageError
-from circuitdb.ingest import Cuts, LoadedModel, Options, evaluate_circuits, ingest, load_model, run_faithfulness
+from circuitdb.ingest import (
+    Cuts,
+    LoadedModel,
+    Options,
+    evaluate_circuits,
+    ingest,
+    load_model,
+    metrics,
+    register_metric,
+    run_faithfulness,
+)
 from circuitdb.ingest.circuits import CircuitRunner
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.ingest.tasks.task import Question
@@ -134,6 +144,9 @@ def test_across_is_each_circuit_on_the_examples_of_all(digits_model: LoadedModel
     heard: list[tuple[float, int, str]] = []
 
     class Listener:
+        def skipped(self, reason: str) -> None:
+            raise AssertionError(reason)
+
         def progress(self, n_done: float, n_pairs: int, what: str) -> None:
             heard.append((n_done, n_pairs, what))
 
@@ -186,6 +199,9 @@ def test_stopped_between_two_pairs_it_goes_on_with_the_second(
     ingest(store, digits_model, Addition((1, 2)), SMALL)
 
     class Stop:
+        def skipped(self, reason: str) -> None:
+            raise AssertionError(reason)
+
         def progress(self, n_done: float, n_pairs: int, what: str) -> None:
             if n_done > 1:
                 raise KeyboardInterrupt
@@ -315,6 +331,65 @@ def test_other_weights_and_other_types_are_refused(digits_model: LoadedModel, st
         with pytest.raises(UsageError, match="None of these circuits is of tiny as it is loaded here"):
             run_faithfulness(store, model, [1], Cuts((1.0,)))
     assert run_faithfulness(store, load_model(same), [1], Cuts((1.0,))) == 1
+
+
+def test_circuits_of_other_models_are_left_out_and_it_is_said(
+    digits_model: LoadedModel, store: Store, tmp_path: Path
+) -> None:
+    ingest(store, digits_model, Addition((1,)), SMALL)
+    other = load_model(tiny_models.llama_folder(tmp_path / "other", tiny_models.digit_tokenizer(), seed=1))
+    ingest(store, other, Addition((1,)), SMALL)
+    heard: list[str] = []
+
+    class Listener:
+        def skipped(self, reason: str) -> None:
+            heard.append(reason)
+
+        def progress(self, n_done: float, n_pairs: int, what: str) -> None:
+            heard.append(what)
+
+    assert run_faithfulness(store, other, [1, 2], Cuts((1.0,)), watcher=Listener()) == 1
+    assert heard[0] == (
+        "1 circuit is left out, as scored in another model, revision or type than the one loaded (tiny)."
+    )
+    assert [row["circuit_id"] for row in rows(store)] == [2]
+
+
+def test_circuits_scored_in_different_ways_do_not_cross(digits_model: LoadedModel, store: Store) -> None:
+    ingest(store, digits_model, Addition((1,)), SMALL)
+    ingest(store, digits_model, Addition((1,)), replace(SMALL, positions="answer"))
+    ingest(store, digits_model, Addition((1,)), replace(SMALL, metric="nll"))
+    with pytest.raises(UsageError, match=r"Circuits of different positions \(answer, last\) can't be run across"):
+        run_faithfulness(store, digits_model, [1, 2], Cuts((1.0,)), across=True)
+    with pytest.raises(UsageError, match=r"Circuits of different metric \(kl, nll\) can't be run across"):
+        run_faithfulness(store, digits_model, [1, 3], Cuts((1.0,)), across=True)
+    assert rows(store) == []
+    assert run_faithfulness(store, digits_model, [1, 2, 3], Cuts((1.0,))) == 3
+
+
+def test_another_metric_of_the_same_name_is_refused(digits_model: LoadedModel, store: Store) -> None:
+    before = dict(metrics.METRICS)
+    try:
+        register_metric("mine", lambda logits, clean, labels: logits.sum((1, 2)))
+        ingest(store, digits_model, Addition((1,)), replace(SMALL, metric="mine"))
+        register_metric("mine", lambda logits, clean, labels: 2 * logits.sum((1, 2)))
+        with pytest.raises(UsageError, match="was scored with another metric called mine"):
+            run_faithfulness(store, digits_model, [1], Cuts((1.0,)))
+    finally:
+        metrics.METRICS.clear()
+        metrics.METRICS.update(before)
+
+
+def test_answers_of_a_task_of_ones_own_need_its_reader(digits_model: LoadedModel, store: Store) -> None:
+    task = Addition((1,), name="sums")
+    ingest(store, digits_model, task, SMALL)
+    with pytest.raises(UsageError, match="How answers of sums are read is not known here"):
+        run_faithfulness(store, digits_model, [1], Cuts((1.0,), generate=True))
+    given = {"sums": task.read_answer}
+    assert run_faithfulness(store, digits_model, [1], Cuts((1.0,), generate=True), readers=given) == 1
+    with reading(store.path) as connection:
+        ((accuracy,),) = connection.execute("SELECT value FROM evaluation WHERE metric = 'accuracy'").fetchall()
+    assert rows(store)[0]["accuracy"] == accuracy  # no question was skipped
 
 
 def test_circuits_without_token_ids_or_that_are_not_there_are_refused(digits_model: LoadedModel, store: Store) -> None:

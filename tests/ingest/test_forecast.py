@@ -100,8 +100,9 @@ def test_nothing_is_written(digits_model: LoadedModel, store: Store, tmp_path: P
 @pytest.mark.parametrize("method", ["eap-ig", "eap-ig-activations", "exact"])
 def test_time_is_shared_out_by_work(digits_model: LoadedModel, store: Store, method: str) -> None:
     """All is measured once, on the first subtask; two of equal lengths and pairs take as long."""
-    plain = {"steps": None, "grid": None} if method == "exact" else {}
-    found = ask(store, digits_model, replace(SMALL, method=method, **plain))
+    steps = None if method == "exact" else SMALL.steps
+    grid = None if method == "exact" else SMALL.grid
+    found = ask(store, digits_model, replace(SMALL, method=method, steps=steps, grid=grid))
     seconds = [f.seconds for f in found]
     assert all(s is not None and math.isfinite(s) and s > 0 for s in seconds)
     work = [6 * (f.n_tokens - f.n_shared) for f in found if f.n_tokens is not None and f.n_shared is not None]

@@ -22,7 +22,7 @@ from transformers import (
 import architectures
 from circuitdb.errors import ModelError, UsageError
 from circuitdb.graph import GraphShape
-from circuitdb.ingest import LoadedModel, load_model, preflight, score_edges
+from circuitdb.ingest import LoadedModel, load_model, prefix, preflight, score_edges
 from circuitdb.ingest.anatomy import read_anatomy
 
 PROMPTS = torch.arange(24).reshape(2, 12)
@@ -201,3 +201,25 @@ class TestPreflight:
         next(iter(model.bridge.parameters())).data.fill_(float("nan"))
         with pytest.raises(ModelError, match="logits are not finite"):
             preflight.preflight(model, read_anatomy(model))
+
+
+def test_the_trial_on_the_users_prompts_finds_what_a_short_one_does_not(
+    golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that goes wrong behind the eighth position."""
+    model = load_model(golden / "B_gpt2", dtype="float64")
+    compute = prefix.compute
+
+    def wrong(model: LoadedModel, tokens: torch.Tensor) -> prefix.Prefix:
+        found = compute(model, tokens)
+        if found.length > 8:
+            for keys, _values in found.keys_values:
+                keys[:, :, 9:] += 1
+        return found
+
+    monkeypatch.setattr(prefix, "compute", wrong)
+    clean = torch.arange(15).repeat(2, 1)
+    clean[1, -1] = 40
+    score_edges(model, clean[:, :8], clean.flip(0)[:, :8])
+    with pytest.raises(ModelError, match="a pass with cached keys and values gives the logits of a plain one"):
+        score_edges(model, clean, clean.flip(0))
