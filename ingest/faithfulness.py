@@ -105,8 +105,8 @@ def run_faithfulness(
         others = sorted({circuit.model for circuit in circuits if circuit not in own})
         n_others = len(circuits) - len(own)
         watcher.skipped(
-            f"{n_others} {'circuit is' if n_others == 1 else 'circuits are'} left out, as scored in another model, revision "
-            f"or type than the one loaded ({', '.join(others)})."
+            f"{n_others} {'circuit is' if n_others == 1 else 'circuits are'} left out, as scored in another model, "
+            f"revision or type than the one loaded ({', '.join(others)})."
         )
     for circuit in own:
         _check(model, circuit, cuts, read)

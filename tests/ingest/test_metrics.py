@@ -130,8 +130,13 @@ def test_what_a_metric_closes_over_and_how_it_is_flagged_tell_it_from_others(reg
     sources = {register_metric("scaled", scaled(by)).source for by in (1.0, -5.0, 1.0)}
     assert len(sources) == 2
     value = scaled(1.0)
-    flags: list[dict[str, bool]] = [{}, {"flat_at_clean": True}, {"higher_is_better": True}, {"needs_answer": True}]
-    assert len({register_metric("scaled", value, **flag).source for flag in flags}) == 4
+    flagged = [
+        register_metric("scaled", value),
+        register_metric("scaled", value, flat_at_clean=True),
+        register_metric("scaled", value, higher_is_better=True),
+        register_metric("scaled", value, needs_answer=True),
+    ]
+    assert len({metric.source for metric in flagged}) == 4
 
 
 def test_a_callable_object_needs_a_version(registered: None) -> None:
