@@ -21,16 +21,25 @@ def predictions(model: LoadedModel, questions: Sequence[TokenisedQuestion]) -> l
 
     At most one token more than the answer has is decoded, enough to see that a number goes on.
     """
-    texts = [""] * len(questions)
+    texts, memory = [""] * len(questions), Memory(model, 0)
     for length in sorted({len(q.ids) for q in questions}):
         members = [i for i, q in enumerate(questions) if len(q.ids) == length]
         n_tokens = 1 + max(len(questions[i].answer_ids) for i in members)
-        size = Memory(model, 0).batch_size(length + n_tokens, len(members))
-        for start in range(0, len(members), size):
-            batch = members[start : start + size]
+        start = 0
+        while start < len(members):
+            batch = members[start : start + memory.batch_size(length + n_tokens, len(members) - start)]
             tokens = torch.tensor([questions[i].ids for i in batch], device=model.device)
-            for i, ids in zip(batch, _decode(model, tokens, n_tokens).tolist(), strict=True):
+            failure = None
+            try:
+                written = _decode(model, tokens, n_tokens).tolist()
+            except (RuntimeError, MemoryError) as error:
+                failure = memory.failure(error)
+            if failure is not None:
+                memory.shrink(len(batch), failure)
+                continue
+            for i, ids in zip(batch, written, strict=True):
                 texts[i] = _text(model, ids)
+            start += len(batch)
     return texts
 
 

@@ -151,10 +151,10 @@ def _score(
     try:
         scored, places = groups(job.sequences)
         found = scorer.score(scored, told.progress)
+        seconds = time.perf_counter() - start
+        texts = predictions(scorer.model, job.questions)
     except ModelError as error:
         return Outcome(job.subtask.name, "failed", reason=str(error))
-    seconds = time.perf_counter() - start
-    texts = predictions(scorer.model, job.questions)
     share, right = accuracy(task, job.questions, texts)
     circuit = _circuit(scorer.model, job, options, found, started_at, seconds)
     circuit_id = store.write(

@@ -205,6 +205,27 @@ def test_predictions_are_those_of_plain_greedy_decoding(digits_model: LoadedMode
         assert text == whole.split("\n")[0].strip()
 
 
+def test_reading_the_answers_takes_as_many_as_fit(digits_model: LoadedModel) -> None:
+    questions = plan(digits_model, TASK, TASK.subtasks()[0], SMALL).questions
+    whole = predictions(digits_model, questions)
+    sizes, most = [], 4
+
+    def hook(_module: Any, _args: Any, output: Any) -> None:
+        sizes.append(len(output))
+        if len(output) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    handle = digits_model.bridge.embed.register_forward_hook(hook)
+    try:
+        assert predictions(digits_model, questions) == whole
+        assert (max(sizes), sizes[-1]) == (6, 3)  # halved
+        most = 0
+        with pytest.raises(ModelError, match="Memory ran out with a single pair"):
+            predictions(digits_model, questions)
+    finally:
+        handle.remove()
+
+
 WORKER = """
 import sys, torch
 torch.set_num_threads(1)
