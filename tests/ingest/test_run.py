@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,6 @@ from circuitdb.ingest.run import Outcome, Silent, ingest
 from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.store import Store
-
-if TYPE_CHECKING:
-    import pytest
 
 TASK = Addition((1, 2))
 SMALL = Options(n_examples=6, shots=2, steps=2)
