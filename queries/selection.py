@@ -20,6 +20,7 @@ import duckdb
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.queries import arguments, named
+from circuitdb.queries.comparison import EVERY_EDGE, Comparison
 from circuitdb.queries.models import ModelName, model_names, namesakes
 from circuitdb.queries.result import count, enumeration
 
@@ -50,6 +51,7 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "subtask": ("subtask", "subtasks"),
     "method": ("method", "methods"),
     "metric": ("metric", "metrics"),
+    "prompt_style": ("prompt style", "prompt_styles"),
     "shots": ("number of shots", "shots"),
     "seed": ("seed", "seeds"),
     "examples": ("number of examples", "examples"),
@@ -70,6 +72,7 @@ class Where(TypedDict, total=False):
     subtask: Names
     method: Names
     metric: Names
+    prompt_style: Names
     shots: Numbers
     seed: Numbers
     examples: Numbers
@@ -109,13 +112,16 @@ class Member:
     circuit_id: int
     label: str
     subtask: str
+    parameters: Mapping[str, int | float | str | bool]
     group: Group
     graph_id: int
     shape: GraphShape
+    n_kv_heads: int
     n_edges: int
     n_examples: int | None
     n_folds: int
     score_digest: str
+    spec_digest: str
 
 
 @dataclass(frozen=True)
@@ -142,12 +148,17 @@ class Selection:
             parts.setdefault(member.group, []).append(member)
         return {group: Selection(tuple(members)) for group, members in parts.items()}
 
-    def compared(self) -> Selection:
+    def part(self, rows: Iterable[int]) -> Selection:
+        """Some of the circuits, by their places; without the notes, which are about all."""
+        return Selection(tuple(self.members[i] for i in rows))
+
+    def compared(self, how: Comparison = EVERY_EDGE) -> Selection:
         """The selection as one set of circuits to compare, with notes on mixed groups and on duplicates.
 
-        Raises UsageError if the circuits are of different graph shapes.
+        Raises UsageError if their scores do not line up: for edges they must be of one graph shape, for shared
+        projections of one number of key-value heads too, for nodes of the same layers and heads.
         """
-        self._require_one_graph()
+        self.require_alike(how)
         return replace(self, notes=(*self.notes, *self._mixtures(), *self.duplicates()))
 
     def duplicates(self) -> tuple[str, ...]:
@@ -172,21 +183,39 @@ class Selection:
             return ()
         return (f"The selection mixes {' and '.join(mixed)}: a low similarity may come from that alone.",)
 
-    def _require_one_graph(self) -> None:
-        shapes = Counter((member.graph_id, member.shape) for member in self.members)
-        if len(shapes) < 2:
+    def require_alike(self, how: Comparison) -> None:
+        """Raise UsageError, saying why, unless what `how` compares is the same in all circuits."""
+        nodes, shared = how.level == "node", how.shared and how.level == "edge"
+
+        def graph(member: Member) -> tuple[object, ...]:
+            shape = member.shape
+            same = (shape.n_layers, shape.n_heads) if nodes else (member.graph_id, shape)
+            return (*same, member.n_kv_heads if shared else None)
+
+        found = Counter(map(graph, self.members))
+        if len(found) < 2:
             return
-        models = {key: next(m.group.model for m in self.members if (m.graph_id, m.shape) == key) for key in shapes}
-        example = next(iter(models.values()))
+        example = {key: next(m for m in self.members if graph(m) == key) for key in found}
         listed = "; ".join(
-            f"{count(n, 'circuit')} of {shape.n_layers} layers x {shape.n_heads} heads"
-            f"{', parallel blocks' if shape.parallel else ''} ({models[graph_id, shape]})"
-            for (graph_id, shape), n in shapes.items()
+            f"{count(n, 'circuit')} of {_shape(example[key], shared)} ({example[key].group.model})"
+            for key, n in found.items()
         )
+        models = next(iter(example.values())).group.model
+        nodal = not nodes and len({(m.shape.n_layers, m.shape.n_heads) for m in self.members}) == 1
         raise UsageError(
-            f"These circuits are of different graph shapes: {listed}. An edge of one shape is no edge of the other, so "
-            f"their scores do not line up; choose those of one shape, for example model={example!r}."
+            f"These circuits are of different graph shapes: {listed}. "
+            f"{'A node' if nodes else 'An edge'} of one shape is no {'node' if nodes else 'edge'} of the other, so "
+            f"their scores do not line up; choose those of one shape, for example model={models!r}"
+            f"{', or compare them node by node (level=' + repr('node') + ')' if nodal else ''}."
         )
+
+
+def _shape(member: Member, shared: bool) -> str:
+    shape = member.shape
+    parts = [f"{shape.n_layers} layers x {shape.n_heads} heads"]
+    parts += ["parallel blocks"] if shape.parallel else []
+    parts += [f"{member.n_kv_heads} key-value heads"] if shared else []
+    return ", ".join(parts)
 
 
 def select(connection: duckdb.DuckDBPyConnection, where: Where) -> Selection:
@@ -259,13 +288,16 @@ def _members(
             circuit_id=row["circuit_id"],
             label=row["subtask"],
             subtask=row["subtask"],
+            parameters=json.loads(row["parameters"]),
             group=Group(**{field.name: row[field.name] for field in dataclasses.fields(Group)}),
             graph_id=row["graph_id"],
             shape=GraphShape(row["n_layers"], row["n_heads"], row["parallel"]),
+            n_kv_heads=row["n_kv_heads"],
             n_edges=row["n_edges"],
             n_examples=row["n_examples"],
             n_folds=row["n_folds"],
             score_digest=row["score_digest"],
+            spec_digest=row["spec_digest"],
         )
         for row in sorted(rows, key=_place)
     ]

@@ -49,13 +49,19 @@ def random_similarity(n: int, seed: int, step: float = 0.0) -> Floats:
 
 
 def test_families_are_connected_components() -> None:
+    # Silhouettes: a is 0.1 from b and (0.9 + 1.0) / 2 from c and d, so (0.95 - 0.1) / 0.95; b 0.65, c 0.7, d 0.9 from
+    # the other family.
+    a, b, c, d = (
+        {"silhouette": pytest.approx(1 - own / other, abs=1e-12), "reliability": None}
+        for own, other in ((0.1, 0.95), (0.1, 0.65), (0.2, 0.7), (0.2, 0.9))
+    )
     found = families(of(CHAIN), 0.6)
     assert found.title == "2 families of 4 circuits at alpha = 0.6 (similarity, signed scores)"
     assert found.rows() == [
-        {"family": "A", "size": 2, "circuit_id": 1, "subtask": "a", "medoid": True, "lowest_within": 0.9},
-        {"family": "A", "size": 2, "circuit_id": 2, "subtask": "b", "medoid": False, "lowest_within": 0.9},
-        {"family": "B", "size": 2, "circuit_id": 3, "subtask": "c", "medoid": True, "lowest_within": 0.8},
-        {"family": "B", "size": 2, "circuit_id": 4, "subtask": "d", "medoid": False, "lowest_within": 0.8},
+        {"family": "A", "size": 2, "circuit_id": 1, "subtask": "a", "medoid": True, "lowest_within": 0.9, **a},
+        {"family": "A", "size": 2, "circuit_id": 2, "subtask": "b", "medoid": False, "lowest_within": 0.9, **b},
+        {"family": "B", "size": 2, "circuit_id": 3, "subtask": "c", "medoid": True, "lowest_within": 0.8, **c},
+        {"family": "B", "size": 2, "circuit_id": 4, "subtask": "d", "medoid": False, "lowest_within": 0.8, **d},
     ]
 
 

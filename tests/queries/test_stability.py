@@ -13,8 +13,9 @@ from circuitdb.store import Store
 from stores import SHAPE, addition_scores, circuit, model
 
 COLUMNS = [
-    "model", "task", "method", "metric", "on", "n_subtasks", "n_pairs", "stability", "stability_with_diagonal",
-    "ceiling", "corrected", "n_pairs_corrected", "median_reliability", "examples_needed", "warning",
+    "model", "task", "method", "metric", "on", "n_subtasks", "n_pairs", "stability", "low", "high",
+    "stability_with_diagonal", "ceiling", "corrected", "corrected_low", "corrected_high", "n_pairs_corrected",
+    "median_reliability", "examples_needed", "warning",
 ]  # fmt: skip
 
 
@@ -216,8 +217,3 @@ def test_corrected_and_ceiling_are_over_the_same_pairs(tmp_path: Path, lost: int
     assert row["corrected"] == (pytest.approx(expected, abs=1e-12) if lost == 1 else None)
     assert row["warning"] == note
     assert f"tiny, addition: {note}" in found.notes
-
-
-def test_there_is_no_grouping(db: Database) -> None:
-    with pytest.raises(TypeError, match="There is no filter 'by'"):
-        db.stability(by="model")  # type: ignore[call-arg]
