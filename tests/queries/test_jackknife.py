@@ -141,8 +141,8 @@ def test_the_interval_of_a_mean_is_that_of_leaving_each_fold_out() -> None:
             ceiling[i] = ceiling[:, i] = roots * math.sqrt(found.reliability("spearman")[row])
             rows.append(statistic(values, ceiling))
         variance += 2 * np.var(rows, axis=0)
-    for which, ceiling in enumerate((None, whole.ceiling)):
-        low, high = mean_interval(whole.matrix, ceiling, allowed, found, whole.reliability)
+    for which, divisor in enumerate((None, whole.ceiling)):
+        low, high = mean_interval(whole.matrix, divisor, allowed, found, whole.reliability)
         assert (low + high) / 2 == pytest.approx(statistic(whole.matrix, whole.ceiling)[which], abs=1e-12)
         half = stats.t.ppf(0.975, 8) * math.sqrt(variance[which])
         assert (high - low) / 2 == pytest.approx(half, abs=1e-9)

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 
 from circuitdb.errors import UsageError
 from circuitdb.queries import Database
@@ -169,7 +169,7 @@ def test_magnitudes_have_a_reliability_of_their_own(db: Database) -> None:
 
 def test_other_kinds_edges_and_wishes(db: Database) -> None:
     folds = addition_scores()[1, 2][1]
-    r = float(np.corrcoef(folds)[0, 1])
+    r = float(pearsonr(folds[0], folds[1]).statistic)
     whole = 2 * r / (1 + r)
     found = db.reliability(kind="pearson", wanted=0.95, circuits=2)
     (row,) = found.rows()
