@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from circuitdb.errors import UsageError
 from circuitdb.queries.pairing import Compare, Matrix, Pairs, Scores, paired
-from circuitdb.queries.ranks import correlated, midranks, rank_correlation
+from circuitdb.queries.ranks import centred_ranks, correlated, midranks
 
 KINDS = ("spearman", "pearson", "kendall", "cosine", "overlap", "kappa")
 # Of these the reliability of a whole follows from that of its parts, and noise divides them by a known factor.
@@ -50,34 +50,34 @@ def coefficient(
     if kind not in KINDS:
         raise UsageError(f"There is no similarity of kind {kind!r}; kinds are {', '.join(KINDS)}.")
     functions: dict[str, Compare] = {
-        "spearman": rank_correlation,
-        "pearson": _pearson,
+        **{name: partial(_cosine, kind=name) for name in CORRECTABLE},
         "kendall": _kendall,
-        "cosine": _cosine,
         "overlap": partial(_overlap, top=top, score=_jaccard),
         "kappa": partial(_overlap, top=top, score=_kappa),
     }
     return paired(matrix, other, functions[kind], joint_zeros=joint_zeros)
 
 
-def _pearson(a: Scores, b: Scores) -> Matrix:
-    first = _centred(a)
-    return correlated(first, first if a is b else _centred(b))
+def vectors(kind: str, matrix: Scores) -> Matrix:
+    """The rows of [row, edge] as what spearman, pearson or cosine is the cosine of; zeros where a row has none.
 
-
-def _centred(matrix: Scores) -> Matrix:
-    """Rows less their mean; exactly zero where they are constant."""
+    Raises UsageError for another kind.
+    """
+    if kind not in CORRECTABLE:
+        raise UsageError(f"This is known for {', '.join(CORRECTABLE)}, which are cosines, and not for {NAMES[kind]}.")
+    if kind == "spearman":
+        return centred_ranks(matrix)
     values = np.array(matrix, np.float64)
-    if values.shape[1]:
+    if kind == "pearson" and values.shape[1]:
         constant = values.min(axis=1) == values.max(axis=1)
         values -= values.mean(axis=1, keepdims=True)
         values[constant] = 0
     return values
 
 
-def _cosine(a: Scores, b: Scores) -> Matrix:
-    first = np.asarray(a, np.float64)
-    return correlated(first, first if a is b else np.asarray(b, np.float64))
+def _cosine(a: Scores, b: Scores, *, kind: str) -> Matrix:
+    first = vectors(kind, a)
+    return correlated(first, first if a is b else vectors(kind, b))
 
 
 def _kendall(a: Scores, b: Scores) -> Matrix:

@@ -6,23 +6,22 @@ free for a writer. What took long is kept in the file if that can be done at onc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Unpack
 
-import duckdb
 import numpy as np
 
-from circuitdb import cache
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
 from circuitdb.queries import (
-    barcode,
+    conditions,
+    contrast,
     crossing,
-    embedding,
-    families,
+    generalisation,
     matrix,
-    measures,
+    named,
+    nulls,
     reliability,
     similarity,
     stability,
@@ -31,8 +30,9 @@ from circuitdb.queries.asked import Asked, parted
 from circuitdb.queries.coefficients import CORRECTABLE, NAMES
 from circuitdb.queries.comparison import Comparison
 from circuitdb.queries.crossing import Crossing
-from circuitdb.queries.matrix import ScoreMatrix, Subjects, require_side
-from circuitdb.queries.measures import Measures
+from circuitdb.queries.features import strata
+from circuitdb.queries.matrix import Subjects
+from circuitdb.queries.measuring import Measuring
 from circuitdb.queries.partition import parted as parted_by
 from circuitdb.queries.partition import require_known
 from circuitdb.queries.result import Result
@@ -40,21 +40,8 @@ from circuitdb.queries.selection import Selection, Where, select
 from circuitdb.queries.similarity import Similarity
 
 
-@dataclass(frozen=True)
-class _Pending:
-    """A set of circuits and their measures: from the cache, or still to be made of the scores."""
-
-    key: str | None
-    kept: Measures | None
-    scores: tuple[ScoreMatrix, ...]
-
-
-class Comparisons:
+class Comparisons(Measuring):
     """See `Database`."""
-
-    path: str
-    timeout: float
-    keeps: bool
 
     def reliability(self, *, on: str = "signed", wanted: float = reliability.ENOUGH, **asked: Unpack[Asked]) -> Result:
         """How far each circuit agrees with itself, one row each.
@@ -132,6 +119,25 @@ class Comparisons:
             corrected=corrected,
         )
 
+    def nulls(self, *, on: str = "signed", **asked: Unpack[Asked]) -> Result:
+        """The similarity of every two circuits beside what any two circuits of the model share, one row a pair.
+
+        - `permuted`, `permuted_sd`: the exact mean and standard deviation of the similarity when the scores of one
+          circuit are permuted among edges of the same kind and layer; `z` is the distance from that mean in standard
+          deviations. For spearman, pearson and cosine.
+        - `other_tasks`: the mean similarity of the two to circuits of other tasks of the same model, scored in the same
+          way; at most 64 of them are taken.
+        """
+        where, how = parted(asked)
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where).compared(how)
+            found = self._look(connection, [chosen], how, on, "pairs")
+            others, places = nulls.comparable(chosen, select(connection, {}))
+            matrices = [matrix.read(connection, part, how=how) for part in (chosen, others)]
+        whole = similarity.assembled(Subjects.of(chosen, on), self._measure(found, how, on, "pairs"), how)
+        edges, elsewhere = (scores.seen(on) for scores in matrices)
+        return nulls.nulls(whole, nulls.against(edges, strata(chosen, how), elsewhere, places, how), how)
+
     def stability(
         self,
         *,
@@ -177,96 +183,96 @@ class Comparisons:
                 )
         return stability.stability(cells, on=on, by=names, over=over, how=how, notes=chosen.notes)
 
-    def families(
+    def compare(
         self,
-        alpha: float | None = None,
+        by: str,
+        values: str | Sequence[object] = (),
         *,
-        corrected: bool = False,
-        every_pair: bool = False,
+        relabellings: int = contrast.RELABELLINGS,
         on: str = "signed",
         **asked: Unpack[Asked],
     ) -> Result:
-        """Circuit families (Definition 5), one row a circuit: connected components of similarity >= alpha.
+        """A test between two conditions, one row a statistic: do they differ in stability, do they change the circuit?
 
-        With `every_pair` classes instead in which every pair reaches alpha (complete linkage), because the relation is
-        not transitive. Families are named A, B, ... by size; `subtask` is the circuit's label in the selection.
-        `medoid` marks the member most similar to the others, `lowest_within` is the lowest similarity of two members,
-        which in a component may be under alpha. `silhouette` (-1..1) says how much nearer a circuit is to its own
-        family than to the next. Without `alpha` the middle of the widest range with neither one family nor all apart is
-        taken; the title says so.
+        `by` is a parameter of the subtasks (parentheses) or a field of the scoring (prompt_style, model, shots),
+        `values` the two of it that are compared, where there are more.
+
+        - `stability`: of the first and of the second condition, and their difference, the `effect`.
+        - `separation`: the mean of these, the mean similarity across the conditions, and the difference: over 0 where
+          the condition changes the circuit.
+        - `corrected ...`: the same divided by the ceilings; `ceiling`: the ceilings themselves.
+
+        `p` comes from exchanging the labels of the circuits, within a subtask where both conditions have it; `low` and
+        `high` bound the effect with 95% confidence, from resampled subtasks; NULL for fewer than 4 of a condition.
+
+        Raises UsageError unless `by` has two values.
         """
-        found = self.similarity(on=on, corrected=corrected, **asked)
-        return families.families(found, alpha, corrected=corrected, every_pair=every_pair)
+        where, how = parted(asked)
+        with reading(self.path, timeout=self.timeout) as connection:
+            everything = select(connection, where)
+            (name,) = require_known(everything, [by])
+            part, two = conditions.conditions(everything, name, [values] if isinstance(values, str) else values)
+            chosen = replace(part, notes=everything.notes).compared(how, apart_from=name)
+            found = self._look(connection, [chosen], how, on, "pairs")
+        whole = similarity.assembled(Subjects.of(chosen, on), self._measure(found, how, on, "pairs"), how)
+        return contrast.contrast(whole, two, name, relabellings=relabellings, how=how)
 
-    def family_sweep(
-        self, *, corrected: bool = False, every_pair: bool = False, on: str = "signed", **asked: Unpack[Asked]
-    ) -> Result:
-        """Every alpha at which the number of families changes, exactly, ascending.
+    def commutativity(self, parameters: Sequence[str] = (), *, on: str = "signed", **asked: Unpack[Asked]) -> Result:
+        """The circuit of (a, b) beside that of (b, a), one row a pair, with the gap of the model's accuracy on the two.
 
-        `n_families` is the number at that alpha, and below it down to the row before; `n_above` that just above it.
+        `parameters` are the two whose values are exchanged; without them the only two that are whole numbers. A note
+        has the mean similarity of these pairs and of all others.
+
+        Raises UsageError where there are not two such parameters.
         """
-        found = self.similarity(on=on, corrected=corrected, **asked)
-        return families.family_sweep(found, corrected=corrected, every_pair=every_pair)
+        parts, accuracy, how, notes = self._groups(on, asked)
+        whole = Selection(tuple(member for part in parts for member in part.selection.members))
+        if not whole.members:
+            return generalisation.pairs((), lambda _: iter(()), {}, what="Commutativity", how=how, notes=notes)
+        one, two = generalisation.operands(whole, parameters)
+        return generalisation.pairs(
+            parts,
+            lambda selection: generalisation.swapped(selection, one, two),
+            accuracy,
+            what=f"Commutativity of {one} and {two}",
+            how=how,
+            notes=notes,
+        )
 
-    def barcode(
-        self, *, share: float = barcode.SHARE, corrected: bool = False, on: str = "signed", **asked: Unpack[Asked]
-    ) -> Result:
-        """The H0 barcode, one row a bar: a family from alpha = 1 down to where it joins another (`joins_at`).
+    def neighbours(self, parameters: Sequence[str] = (), *, on: str = "signed", **asked: Unpack[Asked]) -> Result:
+        """The circuits of subtasks that differ by 1 in one parameter, one row a pair, with the gap of the accuracy.
 
-        `circuits` are its members then, `into` those of the family it joins; NULL where it joins none. A note gives the
-        narrowest band of alpha in which `share` of the families join.
+        `parameters` are those to step through; without them all that are whole numbers.
         """
-        found = self.similarity(on=on, corrected=corrected, **asked)
-        return barcode.barcode(found, corrected=corrected, share=share)
+        parts, accuracy, how, notes = self._groups(on, asked)
+        whole = Selection(tuple(member for part in parts for member in part.selection.members))
+        names = require_known(whole, parameters, fields=False) or tuple(generalisation.whole_numbers(whole))
+        return generalisation.pairs(
+            parts,
+            lambda selection: generalisation.adjacent(selection, names),
+            accuracy,
+            what="Neighbours",
+            how=how,
+            notes=notes,
+        )
 
-    def dendrogram(
-        self, *, corrected: bool = False, every_pair: bool = False, on: str = "signed", **asked: Unpack[Asked]
-    ) -> Result:
-        """The joins of families as alpha falls, one row each: `first` and `second` join at `alpha`.
-
-        Single linkage, or with `every_pair` complete linkage. A note gives the order of the circuits from left to
-        right.
-        """
-        found = self.similarity(on=on, corrected=corrected, **asked)
-        return families.dendrogram(found, corrected=corrected, every_pair=every_pair)
-
-    def embedding(
-        self, layout: str = "mds", *, corrected: bool = False, on: str = "signed", **asked: Unpack[Asked]
-    ) -> Result:
-        """The circuits as points of a plane, one row each: `x` and `y`.
-
-        The `layout` is that of classical scaling (mds) or of t-sne.
-
-        Raises UsageError for t-sne where scikit-learn is not installed.
-        """
-        found = self.similarity(on=on, corrected=corrected, **asked)
-        return embedding.embedding(found, layout, corrected=corrected)
-
-    def _look(
-        self, connection: duckdb.DuckDBPyConnection, parts: Sequence[Selection], how: Comparison, on: str, what: str
-    ) -> _Pending:
-        """The measures of circuits from the cache, else their scores from the file."""
-        require_side(on)
-        for part in parts:
-            part.require_alike(how)
-        key = measures.key(parts, how, on, what) if self.keeps and measures.worth_keeping(parts) else None
-        content = cache.find(connection, key) if key else None
-        kept = measures.unpacked(content) if content else None
-        scores = () if kept else tuple(matrix.read(connection, part, folds=True, how=how) for part in parts)
-        return _Pending(key, kept, scores)
-
-    def _measure(self, pending: _Pending, how: Comparison, on: str, what: str) -> Measures:
-        """The measures, made and kept if they were not found. The file must be closed."""
-        if pending.kept is not None:
-            return pending.kept
-        seen = [scores.seen(on) for scores in pending.scores]
-        if what == "between":
-            made = measures.measured_between(seen[0], seen[1], how)
-        else:
-            made = measures.measured(seen[0], how, pairs=what != "reliability", deleted=what == "deleted")
-        if pending.key:
-            cache.keep(self.path, pending.key, measures.packed(made))
-        return made
+    def _groups(
+        self, on: str, asked: Mapping[str, object]
+    ) -> tuple[list[generalisation.Part], dict[int, float | None], Comparison, tuple[str, ...]]:
+        """(the groups with their similarity, the accuracy of each circuit's model on it, how, notes)."""
+        where, how = parted(asked)
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where)
+            groups = list(chosen.groups().values())
+            found = [self._look(connection, [part], how, on, "pairs") for part in groups]
+            rows = named.run(connection, "circuits", circuits=chosen.ids).to_pylist()
+        parts = [
+            generalisation.Part(
+                part, similarity.assembled(Subjects.of(part, on), self._measure(one, how, on, "pairs"), how)
+            )
+            for part, one in zip(groups, found, strict=True)
+        ]
+        return parts, {row["circuit_id"]: row["accuracy"] for row in rows}, how, chosen.notes
 
 
 def _n_folds(part: Selection) -> list[int]:

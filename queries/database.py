@@ -20,8 +20,8 @@ from circuitdb.queries import (
     schema,
 )
 from circuitdb.queries.columns import texts
-from circuitdb.queries.comparisons import Comparisons
 from circuitdb.queries.containment import Containment
+from circuitdb.queries.groupings import Groupings
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.models import model_names
 from circuitdb.queries.result import Result, count
@@ -46,7 +46,7 @@ class Shown:
     skipped: Result
 
 
-class Database(Comparisons):
+class Database(Groupings):
     """A circuit database, open for questions.
 
     Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric` (a name or several),

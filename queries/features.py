@@ -16,6 +16,7 @@ import numpy.typing as npt
 from circuitdb.errors import UsageError
 from circuitdb.graph import QKV, GraphShape
 from circuitdb.queries.comparison import SOURCES, TARGETS, Comparison
+from circuitdb.queries.selection import Selection
 
 _SCORES_AT_ONCE = 1 << 24  # that are gathered for a sum, to bound the copy
 Ids = npt.NDArray[np.int64]
@@ -69,6 +70,17 @@ class Features:
             counts = np.add.reduceat(known.astype(np.int64), self.starts, axis=1)
             out[start : start + step, self.columns] = np.where(counts > 0, sums, np.nan)
         return out
+
+
+def strata(selection: Selection, how: Comparison) -> Ids | None:
+    """[column]: the stratum of each edge that is compared; None where columns are not the edges, or not all of them."""
+    if how.level == "node" or how.shared or how.nonzero:
+        return None
+    if not selection.members:
+        return np.empty(0, np.int64)
+    shape = selection.members[0].shape
+    ends = Ends.of(shape)
+    return ends.strata()[ends.kept(how)]
 
 
 @dataclass(frozen=True)

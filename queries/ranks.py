@@ -44,11 +44,11 @@ def spearman(matrix: Scores, other: Scores | None = None) -> Correlations:
     two: no agreement is 0, but nothing to agree on is undefined. Among the rows of one matrix the result is exactly
     symmetric, with exactly 1 on the diagonal.
     """
-    found = paired(matrix, other, rank_correlation)
+    found = paired(matrix, other, _rank_correlation)
     return Correlations(found.values, found.n_edges)
 
 
-def rank_correlation(a: Scores, b: Scores) -> Matrix:
+def _rank_correlation(a: Scores, b: Scores) -> Matrix:
     """[row, other row]: Spearman's rho of rows without gaps; the same object twice is ranked once."""
     first = centred_ranks(a)
     return correlated(first, first if a is b else centred_ranks(b))

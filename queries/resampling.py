@@ -26,14 +26,16 @@ def draws(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Matrix:
     return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
 
 
-def pair_means(values: Matrix, allowed: Mask, weights: Matrix) -> Matrix:
+def pair_means(values: Matrix, allowed: Mask, weights: Matrix, others: Matrix | None = None) -> Matrix:
     """[resample]: the mean of symmetric [circuit, circuit] values over allowed pairs; NaN where none is left.
 
-    `weights` [resample, circuit] says how often each circuit counts; a pair counts by the product.
+    `weights` [resample, circuit] says how often each circuit counts; a pair counts by the product. With `others`, the
+    second circuit of a pair counts as often as these say.
     """
+    seconds = weights if others is None else others
     summed = np.where(allowed, np.nan_to_num(values), 0)
-    totals = np.einsum("rc,rc->r", weights @ summed, weights)
-    counts = np.einsum("rc,rc->r", weights @ allowed.astype(np.float64), weights)
+    totals = np.einsum("rc,rc->r", weights @ summed, seconds)
+    counts = np.einsum("rc,rc->r", weights @ allowed.astype(np.float64), seconds)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(counts > 0, totals / counts, np.nan)
 

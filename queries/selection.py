@@ -152,14 +152,16 @@ class Selection:
         """Some of the circuits, by their places; without the notes, which are about all."""
         return Selection(tuple(self.members[i] for i in rows))
 
-    def compared(self, how: Comparison = EVERY_EDGE) -> Selection:
+    def compared(self, how: Comparison = EVERY_EDGE, *, apart_from: str = "") -> Selection:
         """The selection as one set of circuits to compare, with notes on mixed groups and on duplicates.
+
+        `apart_from` is the field of a group, if it is one, in which they are meant to differ.
 
         Raises UsageError if their scores do not line up: for edges they must be of one graph shape, for shared
         projections of one number of key-value heads too, for nodes of the same layers and heads.
         """
         self.require_alike(how)
-        return replace(self, notes=(*self.notes, *self._mixtures(), *self.duplicates()))
+        return replace(self, notes=(*self.notes, *self._mixtures(apart_from), *self.duplicates()))
 
     def duplicates(self) -> tuple[str, ...]:
         """A note for each set of circuits whose scores are the same number by number."""
@@ -173,11 +175,11 @@ class Selection:
             if len(twins) > 1
         )
 
-    def _mixtures(self) -> tuple[str, ...]:
+    def _mixtures(self, apart_from: str) -> tuple[str, ...]:
         mixed = [
             f"{len(values)} {several} ({enumeration('none' if v is None else v for v in values)})"
             for field, (_, several) in _FIELDS.items()
-            if len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
+            if field != apart_from and len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
         ]
         if not mixed:
             return ()
