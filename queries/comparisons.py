@@ -228,13 +228,14 @@ class Comparisons(Measuring):
         parts, accuracy, how, notes = self._groups(on, asked)
         whole = Selection(tuple(member for part in parts for member in part.selection.members))
         if not whole.members:
-            return generalisation.pairs((), lambda _: iter(()), {}, what="Commutativity", how=how, notes=notes)
+            return generalisation.pairs((), lambda _: iter(()), {}, what="Commutativity", on=on, how=how, notes=notes)
         one, two = generalisation.operands(whole, parameters)
         return generalisation.pairs(
             parts,
             lambda selection: generalisation.swapped(selection, one, two),
             accuracy,
             what=f"Commutativity of {one} and {two}",
+            on=on,
             how=how,
             notes=notes,
         )
@@ -252,6 +253,7 @@ class Comparisons(Measuring):
             lambda selection: generalisation.adjacent(selection, names),
             accuracy,
             what="Neighbours",
+            on=on,
             how=how,
             notes=notes,
         )
@@ -265,7 +267,7 @@ class Comparisons(Measuring):
             chosen = select(connection, where)
             groups = list(chosen.groups().values())
             found = [self._look(connection, [part], how, on, "pairs") for part in groups]
-            rows = named.run(connection, "circuits", circuits=chosen.ids).to_pylist()
+            rows = named.run(connection, "circuits", circuits=chosen.ids).select(["circuit_id", "accuracy"]).to_pylist()
         parts = [
             generalisation.Part(
                 part, similarity.assembled(Subjects.of(part, on), self._measure(one, how, on, "pairs"), how)

@@ -60,12 +60,10 @@ def conditions(selection: Selection, by: str, values: Sequence[object] = ()) -> 
     """The circuits of two values of a parameter or field, and how they pair. Raises UsageError for none or one."""
     there = list(dict.fromkeys(_named(value_of(member, by)) for member in selection.members))
     wanted = list(dict.fromkeys(str(value) for value in values)) or there
-    unknown = [value for value in wanted if value not in there]
-    if unknown or len(wanted) != 2:
-        given = f"not {enumeration(wanted) or 'none'}" if values else f"and the selection has {len(there)}"
-        raise UsageError(
-            f"A comparison is between two values of {by}, {given}; the selection has {enumeration(there) or 'none'}."
-        )
+    if unknown := [value for value in wanted if value not in there]:
+        raise UsageError(f"No circuit has {by} {enumeration(unknown)}; there is {enumeration(there) or 'none'}.")
+    if len(wanted) != 2:
+        raise UsageError(f"A comparison is between two values of {by}; name two of {enumeration(there) or 'none'}.")
     rows = [i for i, member in enumerate(selection.members) if _named(value_of(member, by)) in wanted]
     part = selection.part(rows)
     units: dict[object, int] = {}

@@ -87,6 +87,7 @@ def pairs(
     accuracy: Mapping[int, float | None],
     *,
     what: str,
+    on: str,
     how: Comparison = EVERY_EDGE,
     notes: Sequence[str] = (),
 ) -> Result:
@@ -127,7 +128,7 @@ def pairs(
             "accuracy_gap": numbers(np.abs(first - second)),
         }
     )
-    title = f"{what}, {count(len(rows), 'pair')}: {how.words}"
+    title = f"{what}, {count(len(rows), 'pair')}: {how.words}, {on} scores"
     return Result(table, title, tuple(dict.fromkeys((*said, *_summary(values[:, 0], np.array(others))))))
 
 

@@ -59,7 +59,10 @@ def by_sql(db: Database, statement: str) -> np.ndarray:
     ids=str,
 )  # fmt: skip
 def test_filters_are_those_of_the_edge_table(db: Database, asked: dict[str, object], condition: str) -> None:
-    ids = [int(str(row["edge_id"])) for row in db.sql(f"SELECT edge_id FROM edge WHERE {condition} ORDER BY edge_id").rows()]
+    ids = [
+        int(str(row["edge_id"]))
+        for row in db.sql(f"SELECT edge_id FROM edge WHERE {condition} ORDER BY edge_id").rows()
+    ]
     found = Features.of(Comparison.of(asked), GROUPED, 2)
     assert found.edges.tolist() == ids
     np.testing.assert_array_equal(found.take(SCORES), SCORES[:, ids])
