@@ -30,11 +30,7 @@ def midranks(matrix: Scores) -> Matrix:
 
     -0.0 and 0.0 are equal.
     """
-    ranks = np.empty(matrix.shape)
-    places = np.arange(1.0, matrix.shape[1] + 1)
-    for row, out in zip(matrix, ranks, strict=True):
-        _rank(row, places, out)
-    return ranks
+    return _ranked(matrix, np.arange(1.0, matrix.shape[1] + 1))
 
 
 def spearman(matrix: Scores, other: Scores | None = None) -> Correlations:
@@ -56,9 +52,8 @@ def _rank_correlation(a: Scores, b: Scores) -> Matrix:
 
 def centred_ranks(matrix: Scores) -> Matrix:
     """Mid-ranks of [row, edge] without gaps, less their mean."""
-    ranks = midranks(matrix)
-    ranks -= (matrix.shape[1] + 1) / 2
-    return ranks
+    n = matrix.shape[1]
+    return _ranked(matrix, np.arange(n) - (n - 1) / 2)
 
 
 def correlated(a: Matrix, b: Matrix) -> Matrix:
@@ -70,29 +65,48 @@ def correlated(a: Matrix, b: Matrix) -> Matrix:
         return np.clip(products / np.sqrt(np.outer(squares_a, squares_b)), -1.0, 1.0)
 
 
-def _rank(values: Scores, places: Matrix, out: Matrix) -> None:
-    missing = np.isnan(values)
-    some_missing = bool(missing.any())
-    order, ordered = _sorted(values, packed=values.dtype == np.float32 and not some_missing)
-    fresh = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(values)]
-    if fresh.all():
-        out[order] = places
-    else:
-        starts = np.flatnonzero(fresh)
-        sizes = np.diff(starts, append=len(values))
-        out[order] = np.repeat(starts + (sizes + 1) / 2, sizes)
-    if some_missing:
-        out[missing] = np.nan
+def _ranked(matrix: Scores, places: Matrix) -> Matrix:
+    """[row, edge]: the places of the scores of each row in ascending order, equal ones sharing the mean of theirs."""
+    ranks = np.empty(matrix.shape)
+    index = np.arange(matrix.shape[1])
+    for row, out in zip(matrix, ranks, strict=True):
+        missing = np.isnan(row)
+        some_missing = bool(missing.any())
+        order, ordered = _sorted(row, index, packed=row.dtype == np.float32 and not some_missing)
+        out[order] = _shared(places, np.flatnonzero(ordered[1:] == ordered[:-1]))
+        if some_missing:
+            out[missing] = np.nan
+    return ranks
 
 
-def _sorted(values: Scores, *, packed: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.generic]]:
+def _shared(places: Matrix, tied: npt.NDArray[np.int64]) -> Matrix:
+    """The places in ascending order, where each of `tied` shares its own with the next."""
+    if not len(tied):
+        return places
+    first = np.flatnonzero(np.diff(tied, prepend=-2) != 1)
+    sizes = np.diff(first, append=len(tied)) + 1
+    starts = tied[first]
+    # The places of one run after the other: its start, and 0, 1, 2 ... from there.
+    runs = np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    shared = places.copy()
+    shared[runs] = np.repeat((places[starts] + places[starts + sizes - 1]) / 2, sizes)
+    return shared
+
+
+def _sorted(
+    values: Scores, index: npt.NDArray[np.int64], *, packed: bool
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.generic]]:
     """(indices of the values in ascending order, something that is equal where the sorted values are)."""
     if not packed:
         order = np.argsort(values)
         return order, values[order]
     # Score and index in one whole number: its sort takes half the time of an argsort. Adding 0 makes -0.0 into 0.0; the
     # bits of a float32 are in the order of its values once those below the sign are turned round for negative ones.
-    bits = (values + np.float32(0)).view(np.int32).astype(np.int64)
-    keys = ((bits ^ ((bits >> 63) & 0x7FFFFFFF)) << 32) | np.arange(len(values))
+    bits = (values + np.float32(0)).view(np.int32)
+    keys = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).astype(np.int64)
+    keys <<= 32
+    keys |= index
     keys.sort()
-    return keys & 0xFFFFFFFF, keys >> 32
+    ordered = keys >> 32
+    keys &= 0xFFFFFFFF
+    return keys, ordered

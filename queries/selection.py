@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, SupportsIndex, TypeAlias, TypedDict, cast
 
 import duckdb
@@ -322,6 +323,7 @@ def _place(row: Mapping[str, Any]) -> tuple[SortKey, ...]:
     )
 
 
+@lru_cache(maxsize=4096)
 def _orderable(value: object) -> SortKey:
     """None before numbers before texts; digits within a text count as numbers, so that part 2 comes before part 10."""
     if value is None:
