@@ -3,7 +3,7 @@
 The floor reads the scores by the barest SQL, ranks their rows by argsort and correlates them by one matrix product;
 with folds it does the same to the scores of each fold, which reliability needs. `Database.similarity` is measured from
 the file, in a running process, without its cache. Beside it stand what SciPy takes, the macro `similarity` of the file
-itself, and an answer from the cache. 1,000 circuits are compared once, in a process of their own for the peak of memory.
+itself, and an answer from the cache. 1,000 circuits are compared once, in a process of their own, for its memory.
 
     python benchmarks/query.py [repeats]
 """

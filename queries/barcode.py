@@ -84,7 +84,7 @@ def barcode(similarity: Similarity, *, corrected: bool = False, share: float = S
         }
     )
     title = f"H0 barcode of {count(len(values), 'circuit')} ({similarity.kind(corrected)}): bars from alpha = 1 down"
-    notes = list(similarity.notes_elsewhere)
+    notes = list(similarity.notes_on_alpha(corrected))
     if (found_band := band(found.heights, share)) is not None:
         low, high = found_band
         notes.append(

@@ -63,8 +63,8 @@ class Comparison:
             source=_some("source", asked.get("source"), SOURCES),
             target=_some("target", asked.get("target"), TARGETS),
             qkv=_some("qkv", asked.get("qkv"), QKV),
-            shared=bool(asked.get("shared")),
-            nonzero=bool(asked.get("nonzero")),
+            shared=_flag("shared", asked.get("shared", False)),
+            nonzero=_flag("nonzero", asked.get("nonzero", False)),
         )
 
     @property
@@ -106,6 +106,12 @@ def _one(what: str, value: object, valid: tuple[str, ...]) -> str:
     if value not in valid:
         raise UsageError(f"{what}={value!r} is not one of {', '.join(valid)}.")
     return str(value)
+
+
+def _flag(what: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{what} is True or False, not {value!r}.")
+    return value
 
 
 def _some(what: str, values: object, valid: tuple[str, ...]) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def family_sweep(similarity: Similarity, *, corrected: bool = False, every_pair:
     what = "Classes in which every pair reaches alpha, of" if every_pair else "Families of"
     title = f"{what} {count(len(values), 'circuit')} against alpha ({similarity.kind(corrected)})"
     explanation = "n_families holds at this alpha and below it down to the row before, n_above just above it."
-    return Result(table, title, (*similarity.notes_elsewhere, explanation, *_left_out(similarity, values)))
+    return Result(table, title, (*similarity.notes_on_alpha(corrected), explanation, *_left_out(similarity, values)))
 
 
 def dendrogram(similarity: Similarity, *, corrected: bool = False, every_pair: bool = False) -> Result:
@@ -109,7 +109,7 @@ def dendrogram(similarity: Similarity, *, corrected: bool = False, every_pair: b
     order = f"From left to right: {enumeration((labels[i] for i in found.order()), most=100)}."
     what = "complete" if every_pair else "single"
     title = f"Dendrogram of {count(len(values), 'circuit')} ({similarity.kind(corrected)}), {what} linkage"
-    return Result(table, title, (*similarity.notes_elsewhere, *([order] if labels else [])))
+    return Result(table, title, (*similarity.notes_on_alpha(corrected), *([order] if labels else [])))
 
 
 def components(values: Matrix, alpha: float) -> list[Family]:

@@ -162,6 +162,17 @@ class Similarity(Answer):
         """The notes for a table without the pairs' column of reasons."""
         return tuple(note.replace(_BESIDE, _ELSEWHERE) for note in self.notes)
 
+    def notes_on_alpha(self, corrected: bool) -> tuple[str, ...]:
+        """The notes for a table of alphas, which has no column of ceilings."""
+        if corrected:
+            return self.notes_elsewhere
+        known = self.ceiling[np.triu_indices(len(self.ceiling), 1)]
+        known = known[~np.isnan(known)]
+        if not known.size:
+            return self.notes_elsewhere
+        ceiling = f"The median ceiling of a pair is {np.median(known):.3f}; alpha is to be read against it."
+        return (*self.notes_elsewhere, ceiling)
+
     def _bounds(
         self, names: tuple[str, str], first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]
     ) -> dict[str, pa.Array]:

@@ -133,3 +133,11 @@ def test_of_a_database(db: Database) -> None:
     assert len(found) == 9
     assert [row["joins_at"] for row in found.rows()[1:]] == [row["alpha"] for row in db.family_sweep().rows()]
     assert found.rows()[-1]["circuits"] in ("2+2", "3+3")
+
+
+def test_the_ceiling_stands_beside_alphas(db: Database) -> None:
+    ceiling = db.similarity().ceiling[np.triu_indices(9, 1)]
+    note = f"The median ceiling of a pair is {np.median(ceiling):.3f}; alpha is to be read against it."
+    for found in (db.barcode(), db.family_sweep(), db.dendrogram()):
+        assert note in found.notes
+    assert note not in db.barcode(corrected=True).notes

@@ -161,6 +161,8 @@ def test_the_database_compares_what_is_asked(db: Database) -> None:
         ({"layers": (2, 1)}, "layers 2 to 1 are no range"),
         ({"layers": (0, 1.5)}, "A layer is a whole number"),
         ({"top": 0}, "n=0 is too few"),
+        ({"shared": "no"}, "shared is True or False, not 'no'"),
+        ({"nonzero": 1}, "nonzero is True or False, not 1"),
         ({"source": "input", "target": "mlp", "qkv": "q"}, r"No edge of this graph passes all filters"),
         ({"layers": (7, 9), "source": "head"}, r"No edge of this graph passes all filters"),
     ],
