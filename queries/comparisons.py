@@ -80,11 +80,11 @@ class Comparisons(Measuring):
         Raises UsageError if the circuits are of different graph shapes.
         """
         where, how = parted(asked)
+        _require_correctable(how, corrected)
         what = "deleted" if intervals else "pairs"
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where).compared(how)
             found = self._look(connection, [chosen], how, on, what)
-        _require_correctable(how, corrected)
         return similarity.assembled(
             Subjects.of(chosen, on), self._measure(found, how, on, what), how, corrected=corrected
         )
@@ -101,12 +101,12 @@ class Comparisons(Measuring):
         Raises UsageError if the circuits are of different graph shapes.
         """
         where, how = parted(asked)
+        _require_correctable(how, corrected)
         with reading(self.path, timeout=self.timeout) as connection:
             one, two = (select(connection, {**where, **side}) for side in (first, second))
             Selection((*one.members, *two.members)).require_alike(how)
             one, two = one.compared(how), two.compared(how)
             found = self._look(connection, [one, two], how, on, "between")
-        _require_correctable(how, corrected)
         match = np.array(
             [[(a.group.task, a.subtask) == (b.group.task, b.subtask) for b in two.members] for a in one.members], bool
         ).reshape(len(one.members), len(two.members))

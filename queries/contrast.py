@@ -25,7 +25,7 @@ from circuitdb.queries.columns import numbers, texts
 from circuitdb.queries.comparison import EVERY_EDGE, Comparison
 from circuitdb.queries.conditions import Conditions, relabelled, resampled
 from circuitdb.queries.pairing import Mask, Matrix
-from circuitdb.queries.resampling import RESAMPLES, SEED, interval, pair_means
+from circuitdb.queries.resampling import LEAST, RESAMPLES, SEED, interval, pair_means
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.similarity import Similarity
 
@@ -120,4 +120,6 @@ def _explained(two: Conditions, relabellings: int) -> list[str]:
     ]
     if ways < _FEW:
         notes.append(f"There are only {ways:,} different exchanges, so that p can't be below {1 / ways:.2g}.")
+    if min(len(np.unique(two.unit[side])) for side in (two.first, ~two.first)) < LEAST:
+        notes.append(f"An interval takes {LEAST} subtasks of each condition or more; low and high are NULL for fewer.")
     return notes

@@ -122,8 +122,14 @@ def assembled(
         *_selves(itself),
         *_means(measures.values, ceiling, match & ~itself, ~match & ~itself),
     ]
-    if warning := reliability.uncorrectable(how.kind):
-        notes.append(warning)
+    joint = stepped_up(measures.halves, (*rows.n_folds, *columns.n_folds), how.kind)
+    warnings = (reliability.low(joint, (*rows.n_examples, *columns.n_examples)), reliability.uncorrectable(how.kind))
+    notes += [warning for warning in warnings if warning]
+    if undefined := int(np.count_nonzero(np.isnan(measures.values))):
+        notes.append(
+            f"{count(undefined, 'pair')} of {measures.values.size:,} have no similarity: one has the same score "
+            "everywhere, or they have no score in common."
+        )
     return Crossing(
         rows, columns, measures.values, ceiling, attenuated, measures.n_edges, match, first, second, title,
         (*notes, *overshooting(attenuated)), corrected,

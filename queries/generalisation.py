@@ -59,25 +59,24 @@ def whole_numbers(selection: Selection) -> list[str]:
 
 def swapped(selection: Selection, first: str, second: str) -> Iterator[Pair]:
     """Pairs (a, b), (b, a) with a < b, all other parameters equal, in the order of the selection."""
-    place = {_key(member.parameters): i for i, member in enumerate(selection.members)}
+    places = _places(selection)
     for i, member in enumerate(selection.members):
         a, b = member.parameters.get(first), member.parameters.get(second)
         if a is None or b is None or a == b:
             continue
-        other = place.get(_key({**member.parameters, first: b, second: a}))
-        if other is not None and i < other:
-            yield i, other, f"{first}, {second}"
+        for other in places.get(_key({**member.parameters, first: b, second: a}), ()):
+            if i < other:
+                yield i, other, f"{first}, {second}"
 
 
 def adjacent(selection: Selection, names: Sequence[str]) -> Iterator[Pair]:
     """Pairs that differ by 1 in one of these parameters, all others equal, in the order of the selection."""
-    place = {_key(member.parameters): i for i, member in enumerate(selection.members)}
+    places = _places(selection)
     for i, member in enumerate(selection.members):
         for name in names:
             value = member.parameters.get(name)
             if _is_whole(value) and isinstance(value, int):
-                other = place.get(_key({**member.parameters, name: value + 1}))
-                if other is not None:
+                for other in places.get(_key({**member.parameters, name: value + 1}), ()):
                     yield i, other, name
 
 
@@ -138,6 +137,14 @@ def _summary(these: Matrix, others: Matrix) -> list[str]:
         return ["No two circuits of one group are such a pair."] if not these.size else []
     mean = f"Mean similarity {known.mean():.3f} over {count(known.size, 'such pair')}"
     return [f"{mean}, {others.mean():.3f} over the {others.size:,} others." if others.size else f"{mean}."]
+
+
+def _places(selection: Selection) -> dict[tuple[tuple[str, Value], ...], list[int]]:
+    """The places of the circuits of each subtask, by its parameters."""
+    found: dict[tuple[tuple[str, Value], ...], list[int]] = {}
+    for i, member in enumerate(selection.members):
+        found.setdefault(_key(member.parameters), []).append(i)
+    return found
 
 
 def _is_whole(value: Value) -> bool:

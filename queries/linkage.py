@@ -69,7 +69,7 @@ def tree(values: Matrix, method: str = "single") -> Tree:
     distances = np.full(len(pairs), len(levels) + 1.0)
     distances[~np.isnan(pairs)] = places + 1.0
     found = linkage(distances, method)
-    heights = np.append(-levels, np.nan)[found[:, 2].astype(np.int64) - 1]
+    heights = np.append(0.0 - levels, np.nan)[found[:, 2].astype(np.int64) - 1]
     return Tree(_ordered(found[:, :2].astype(np.int64), n), heights, n)
 
 

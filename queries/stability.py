@@ -44,6 +44,10 @@ _SOMETIMES = (
     "revision", "steps", "grid", "positions", "ablation", "sign_convention", "prompt_style", "shots", "seed",
     "examples", "dtype",
 )  # fmt: skip
+_LACKING = {
+    "subtasks": f"An interval takes {resampling.LEAST} subtasks or more; low and high are NULL for fewer.",
+    "folds": "An interval takes three folds of every circuit's examples; low and high are NULL for fewer.",
+}
 _LEAST_SHARE = 0.5  # of the pairs, that must have a ceiling for a corrected value
 
 
@@ -108,6 +112,8 @@ def stability(
         said.append(warning)
     if any(not math.isnan(row.low) for row in rows):
         said.append(_source(over))
+    if any(math.isnan(row.low) and not math.isnan(row.stability) for row in rows):
+        said.append(_LACKING[over])
     groups = [group for group, _ in cells]
     columns = [
         *((field, value_column([getattr(group, field) for group in groups])) for field in (*_ALWAYS, *shown)),

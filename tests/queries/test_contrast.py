@@ -172,6 +172,7 @@ def test_fields_of_the_scoring_are_conditions_too(db: Database) -> None:
     rows = {row["statistic"]: row for row in found.rows()}
     assert rows["stability"]["second"] is None  # one circuit
     assert rows["stability"]["p"] is None
+    assert found.notes[-1] == "An interval takes 4 subtasks of each condition or more; low and high are NULL for fewer."
 
 
 @pytest.mark.parametrize(

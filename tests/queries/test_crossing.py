@@ -102,6 +102,18 @@ def test_models_of_other_shapes_are_refused(tmp_path: Path) -> None:
         db.between({"model": "tinny"}, {"model": "other"})
 
 
+def test_a_constant_circuit_and_low_reliability_are_told(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    for i, scores in enumerate((np.ones(SHAPE.n_edges), *RNG.standard_normal((3, SHAPE.n_edges)))):
+        store.write(circuit(f"{i}", salt=str(i)), scores, [scores, scores[::-1]])
+    found = Database(tmp_path / "c.duckdb").between({"circuits": [1, 2]}, {"circuits": [3, 4]})
+    assert np.isnan(found.matrix[0]).all()
+    assert any(
+        note.startswith("2 pairs of 4 have no similarity: one has the same score everywhere") for note in found.notes
+    )
+    assert any(note.startswith("The median reliability is") for note in found.notes)
+
+
 def test_of_an_empty_database(tmp_path: Path) -> None:
     Store(tmp_path / "c.duckdb").create()
     found = Database(tmp_path / "c.duckdb").between({}, {})

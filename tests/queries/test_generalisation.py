@@ -71,6 +71,15 @@ def test_a_pair_never_mixes_groups_and_accuracy_may_be_unknown(tmp_path: Path) -
     assert Database(tmp_path / "c.duckdb").neighbours().notes[-1] == "No two circuits of one group are such a pair."
 
 
+def test_every_circuit_of_a_subtask_is_a_partner(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    for i, (a, b) in enumerate(((1, 2), (1, 2), (2, 1), (2, 2))):
+        store.write(circuit(f"{a}+{b}", {"a": a, "b": b}, salt=str(i)), RNG.standard_normal(SHAPE.n_edges))
+    db = Database(tmp_path / "c.duckdb")
+    assert {(row["a_id"], row["b_id"]) for row in db.commutativity().rows()} == {(1, 3), (2, 3)}
+    assert {(row["a_id"], row["b_id"]) for row in db.neighbours(["a"]).rows()} == {(1, 4), (2, 4)}
+
+
 def test_other_parameters_must_be_equal(tmp_path: Path) -> None:
     store = Store(tmp_path / "c.duckdb")
     for a, b, base in ((1, 2, 10), (2, 1, 10), (2, 1, 2), (1, 1, 3)):

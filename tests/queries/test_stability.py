@@ -21,6 +21,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 
+FEW = "An interval takes 4 subtasks or more; low and high are NULL for fewer."
+
+
 def scores(seed: int, noise: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
     """A circuit's scores and its two folds: the more noise, the less they agree."""
     rng = np.random.default_rng(seed)
@@ -86,7 +89,7 @@ def test_unreliable_circuits_are_called_so(tmp_path: Path) -> None:
     )
     assert row["examples_needed"] == needed
     assert row["warning"] == said
-    assert found.notes == (f"tiny, addition: {said}",)
+    assert found.notes == (f"tiny, addition: {said}", FEW)
 
 
 def test_one_circuit_has_no_stability(tmp_path: Path) -> None:
@@ -145,7 +148,7 @@ def test_circuits_of_one_subtask_are_no_pair(tmp_path: Path) -> None:
         "ones."
     )
     assert row["warning"] == said
-    assert found.notes[1:] == (f"tiny, addition: {said}",)
+    assert found.notes[1:] == (f"tiny, addition: {said}", FEW)
     assert found.notes[0].startswith("Circuits 1 (1+1#1), 2 (1+1#2) have identical scores")
 
 
@@ -277,6 +280,7 @@ def test_the_interval_of_folds_left_out(tmp_path: Path, db: Database) -> None:
     assert found.notes[-1].endswith("by leaving out each fold of the examples: these subtasks, other examples.")
     two_folds = db.stability(over="folds").rows()[0]
     assert (two_folds["low"], two_folds["corrected_high"]) == (None, None)
+    assert db.stability(over="folds").notes[-1].startswith("An interval takes three folds of every circuit's examples")
     with pytest.raises(UsageError, match="come from resampled subtasks or folds, not from 'pairs'"):
         db.stability(over="pairs")
 
