@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from circuitdb.queries.pairing import Matrix
 
-METHODS = ("single", "complete")
-
 
 @dataclass(frozen=True)
 class Tree:

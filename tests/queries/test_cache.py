@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -161,6 +163,23 @@ def test_a_file_in_use_is_left_alone_at_once(path: Path) -> None:
         assert time.monotonic() - start < 1
     assert kept(path) == 0
     assert cache.keep(str(path), "key", b"content")
+    assert kept(path) == 1
+
+
+def test_another_process_that_reads_is_not_disturbed(path: Path, computed: list[str]) -> None:
+    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); print('open', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "open\n"
+        db = Database(path)
+        first, second = db.similarity(), db.similarity()
+        reader.communicate("done\n")
+    np.testing.assert_array_equal(first.matrix, second.matrix)
+    assert len(computed) == 2
+    assert kept(path) == 0
+    db.similarity()
     assert kept(path) == 1
 
 
