@@ -15,22 +15,19 @@ from circuitdb.queries import (
     arguments,
     containment,
     faithfulness,
-    families,
     matrix,
     named,
     reliability,
     schema,
-    similarity,
-    stability,
 )
 from circuitdb.queries.columns import texts
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.faithfulness import SELECTIONS, Faithfulness
+from circuitdb.queries.groupings import Groupings
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.models import model_names
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Where, select, wanted
-from circuitdb.queries.similarity import Similarity
 from circuitdb.queries.statement import run as run_sql
 
 
@@ -51,23 +48,25 @@ class Shown:
     skipped: Result
 
 
-class Database:
+class Database(Groupings):
     """A circuit database, open for questions.
 
-    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric` (a name or several),
-    `shots`, `seed`, `examples` (drawn for a circuit, scored or skipped) and `circuits` (a number or several); without
-    them it is about all circuits. Questions about scores take `on="signed"` (the paper's definition, the default) or
-    `on="magnitude"` (absolute values). Different models of one name are shown as
-    name@revision or name@1a2b3c4d (the digest of the weights), with a note.
+    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric`, `prompt_style` (a
+    name or several), `shots`, `seed`, `examples` (drawn for a circuit, scored or skipped) and `circuits` (a number or
+    several); without them it is about all circuits. Questions about scores take `on="signed"` (the paper's definition,
+    the default) or `on="magnitude"` (absolute values), and those that compare circuits the coefficient (`kind`, `top`)
+    and the edges that it is over (`level`, `layers`, `source`, `target`, `qkv`, `shared`, `nonzero`; see `Comparison`).
+    Different models of one name are shown as name@revision or name@1a2b3c4d (the digest of the weights), with a note.
 
     Each method raises UsageError for a name that the database does not have, MissingDatabase, SchemaMismatch or
     LockedDatabase where the file can't be read. An empty database gives empty answers.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0, cache: bool = True) -> None:
         """See `circuitdb.open`."""
         self.path = os.fspath(path)
         self.timeout = arguments.patience(timeout)
+        self.keeps = cache
         with reading(self.path, timeout=self.timeout):
             pass
 
@@ -83,70 +82,6 @@ class Database:
             chosen = select(connection, where)
             table = _with_models(connection, named.run(connection, "circuits", circuits=chosen.ids))
         return Result(table, count(len(table), "circuit"), chosen.notes)
-
-    def reliability(self, *, on: str = "signed", **where: Unpack[Where]) -> Result:
-        """How far each circuit agrees with itself, one row each.
-
-        `fold_correlation` is the mean Spearman's rho between the folds of its examples, `reliability` the same stepped
-        up by Spearman-Brown to all of them (at most 1), `examples_needed` how many examples would bring it to 0.5.
-        NULL, with the `reason`, where there are fewer than two folds or their correlation is undefined.
-        """
-        with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, where)
-            parts = [(part, matrix.read(connection, part, folds=True)) for part in chosen.groups().values()]
-        seen = [(part, scores.seen(on)) for part, scores in parts]
-        return reliability.reliability(seen, on=on, notes=chosen.notes)
-
-    def similarity(self, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]) -> Similarity:
-        """Spearman's rho over all edges of every two circuits, with the reliabilities that bound it.
-
-        The result has the plain and the corrected matrix (rho / sqrt(reliability_a reliability_b), which may exceed 1);
-        `corrected` only decides which of them `.wide()` shows. NULL, with the reason, where rho or the correction is
-        undefined.
-
-        Raises UsageError if the circuits are of different graph shapes.
-        """
-        return similarity.similarity(self._scores(where, on, folds=True), corrected=corrected)
-
-    def stability(self, *, on: str = "signed", **where: Unpack[Where]) -> Result:
-        """Stability (Definition 4): the mean similarity of circuits of distinct subtasks, one row a group.
-
-        A group is a model, a task and one way of scoring (method, steps, grid, metric, ablation, prompt style, shots,
-        seed, examples, number format): a pair never mixes two. Nor is it of one subtask. Fields of a group are shown
-        where they differ between rows.
-
-        - `stability`: the mean over the `n_pairs` pairs that have a similarity; `stability_with_diagonal` counts each
-          circuit with itself too.
-        - `ceiling`: the mean of sqrt(reliability_a reliability_b) over the `n_pairs_corrected` of them where both
-          reliabilities are over 0.
-        - `corrected`: the mean similarity of these same pairs, divided by `ceiling`. A ratio of means is not ruled by
-          the pairs whose reliability is near 0, as a mean of ratios would be. NULL, with the reason in `warning`,
-          where fewer than half of the pairs have a ceiling.
-        """
-        with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, where)
-            parts = {g: (part, matrix.read(connection, part, folds=True)) for g, part in chosen.groups().items()}
-        seen = {group: (part, scores.seen(on)) for group, (part, scores) in parts.items()}
-        return stability.stability(seen, on=on, notes=chosen.notes)
-
-    def families(
-        self, alpha: float | None = None, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]
-    ) -> Result:
-        """Circuit families (Definition 5): connected components of similarity >= alpha, one row a circuit.
-
-        Families are named A, B, ... by size; `subtask` is the circuit's label in the selection. `medoid` marks the
-        member most similar to the others, `lowest_within` is the lowest similarity of two members, which may be under
-        alpha: the relation is not transitive. Without `alpha` the middle of the widest range with neither one family
-        nor all apart is taken; the title says so.
-        """
-        return families.families(self.similarity(on=on, corrected=corrected, **where), alpha, corrected=corrected)
-
-    def family_sweep(self, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]) -> Result:
-        """Every alpha at which the number of families changes, exactly, ascending.
-
-        `n_families` is the number at that alpha, and below it down to the row before; `n_above` that just above it.
-        """
-        return families.family_sweep(self.similarity(on=on, corrected=corrected, **where), corrected=corrected)
 
     def containment(self, top: int = 200, **where: Unpack[Where]) -> Containment:
         """How much of one circuit's `top` strongest edges (by absolute score) is among another's, for ordered pairs.
@@ -210,7 +145,10 @@ class Database:
             scores = matrix.read(connection, chosen, folds=True)
             provenance = named.run(connection, "provenance", circuit=circuit)
             skipped = named.run(connection, "skipped", circuit=circuit)
-        sides = [reliability.reliability([(chosen, scores.seen(on))], on=on) for on in matrix.SIDES]
+        sides = [
+            reliability.reliability([(chosen, reliability.reliabilities(scores.seen(on)))], on=on)
+            for on in matrix.SIDES
+        ]
         left_out = f"{count(len(skipped), 'question')} left out" if len(skipped) else "No question was left out"
         return Shown(
             Result(provenance, f"Circuit {circuit}"),

@@ -14,11 +14,13 @@ import typer
 from circuitdb import __version__
 from circuitdb.cli import (
     circuits,
+    compare,
     containment,
     diagnostics,
     evals,
     faithfulness,
     families,
+    generalisation,
     ingest,
     output,
     reliability,
@@ -60,6 +62,9 @@ app.command()(show.show)
 app.command()(reliability.reliability)
 app.command()(similarity.similarity)
 app.command()(stability.stability)
+app.command()(compare.compare)
+app.command()(generalisation.commutativity)
+app.command()(generalisation.neighbours)
 app.command()(families.families)
 app.command()(containment.containment)
 app.command()(faithfulness.faithfulness)

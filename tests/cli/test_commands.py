@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 import circuitdb
+from circuitdb.queries.features import Ends
 from circuitdb.store import Store
-from stores import addition_scores
+from stores import SHAPE, addition_scores
 
 if TYPE_CHECKING:
     from terminals import Cli
@@ -94,6 +95,27 @@ def test_families_at_an_alpha_a_useful_one_and_every_one(cli: Cli) -> None:
     assert all(row["n_families"] + 1 == row["n_above"] for row in sweep)
 
 
+def test_the_comparison_is_what_the_options_ask(cli: Cli) -> None:
+    ends = Ends.of(SHAPE)
+    kept = (ends.source_kind == 1) & (ends.target_kind != 0) & (ends.source_layer == 1) & (ends.target_layer != 0)
+    first, second = (addition_scores()[cell][0][kept] for cell in ((1, 1), (2, 2)))
+    options = ["--source", "head", "--target", "mlp", "--target", "logits", "--layers", "1", "--kind", "kendall"]
+    (row,) = json.loads(cli("similarity", "--long", "--circuit", "1", "--circuit", "5", *options, "--json").out)["rows"]
+    assert row["similarity"] == pytest.approx(stats.kendalltau(first, second).statistic, abs=1e-12)
+    assert row["n_edges"] == kept.sum() == 6
+
+
+def test_against_is_another_set_of_the_same_filters(cli: Cli) -> None:
+    whole = np.array([scores for scores, _ in addition_scores().values()])
+    rho = stats.spearmanr(whole, axis=1).statistic
+    found = json.loads(cli("similarity", "--circuit", "1", "--circuit", "5", "--against", "circuit=9", "--json").out)
+    assert [row["3+3"] for row in found["rows"]] == pytest.approx(rho[[0, 4], 8], abs=1e-12)
+    assert found["columns"] == ["label", "reliability", "3+3"]
+    by_name = cli("similarity", "--subtask", "1+1", "--against", "subtask=2+2", "--against", "subtask=3+3", "--json")
+    (row,) = json.loads(by_name.out)["rows"]
+    assert [row["2+2"], row["3+3"]] == pytest.approx(rho[0, [4, 8]], abs=1e-12)
+
+
 def test_containment_of_the_strongest_edges(cli: Cli) -> None:
     cells = addition_scores()
     top = [set(np.argsort(-abs(cells[key][0]), kind="stable")[:20].tolist()) for key in ((1, 1), (2, 2))]
@@ -141,7 +163,29 @@ def test_schema_of_a_file_or_of_this_version(cli: Cli, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "command",
-    ["circuits", "reliability", "similarity", "similarity --long", "stability", "families", "containment", "evals"],
+    [
+        "circuits",
+        "reliability",
+        "similarity",
+        "similarity --long",
+        "similarity --null",
+        "similarity --intervals",
+        "similarity --against shots=0",
+        "similarity --kind kendall",
+        "similarity --level node",
+        "stability",
+        "stability --by x --over folds",
+        "commutativity",
+        "neighbours",
+        "families",
+        "families --every-pair",
+        "families --sweep",
+        "families --barcode",
+        "families --tree",
+        "families --map mds",
+        "containment",
+        "evals",
+    ],
 )
 def test_an_empty_database_gives_an_empty_answer(cli: Cli, command: str) -> None:
     Store("empty.duckdb").create()

@@ -140,7 +140,9 @@ def test_an_empty_database_gives_empty_answers(tmp_path: Path) -> None:
         assert len(answer) == 0
         assert answer.columns
         assert repr(answer).startswith(answer.title)
-    assert db.families().columns == ["family", "size", "circuit_id", "subtask", "medoid", "lowest_within"]
+    assert db.families().columns == [
+        "family", "size", "circuit_id", "subtask", "medoid", "lowest_within", "silhouette", "reliability",
+    ]  # fmt: skip
     assert str(db.stability().arrow().schema.field("stability").type) == "double"
     assert db.stability().notes == ("The database holds no circuit yet; `circuitdb ingest` fills it.",)
     for ask in (db.top_edges, db.show):

@@ -12,7 +12,7 @@ from circuitdb.queries import named
 
 PARAMETERS: dict[str, dict[str, named.Parameter]] = {
     "selection": dict.fromkeys(
-        ("models", "tasks", "subtasks", "methods", "metrics", "shots", "seeds", "examples", "circuits")
+        ["models", "tasks", "subtasks", "methods", "metrics", "prompt_styles", "shots", "seeds", "examples", "circuits"]
     ),
     "models": {},
     "scores": {"circuits": [1, 2], "first": 1, "last": 2},
