@@ -18,6 +18,8 @@ from circuitdb.cli import (
     diagnostics,
     evals,
     families,
+    hard,
+    inclusion,
     ingest,
     output,
     reliability,
@@ -61,6 +63,8 @@ app.command()(similarity.similarity)
 app.command()(stability.stability)
 app.command()(families.families)
 app.command()(containment.containment)
+app.command()(inclusion.inclusion)
+app.command()(hard.hard)
 app.command()(evals.evals)
 app.command()(sql.sql)
 app.command()(schema.schema)
