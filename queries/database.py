@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Unpack, cast
 
 import duckdb
@@ -12,10 +13,15 @@ import pyarrow as pa
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
+from circuitdb.evals import writer
+from circuitdb.evals.columns import Columns
+from circuitdb.evals.files import read as read_evaluations
+from circuitdb.evals.writer import Mapping
 from circuitdb.graph import GraphShape
 from circuitdb.queries import (
     arguments,
     containment,
+    evaluations,
     families,
     inclusion,
     matrix,
@@ -32,7 +38,7 @@ from circuitdb.queries.cuts import Cut, hard
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.models import model_names
 from circuitdb.queries.order import Order
-from circuitdb.queries.result import Result, count
+from circuitdb.queries.result import Result, count, enumeration
 from circuitdb.queries.selection import Where, select, wanted
 from circuitdb.queries.similarity import Similarity
 from circuitdb.queries.statement import run as run_sql
@@ -259,7 +265,60 @@ class Database:
             chosen = select(connection, cast("Where", asked))
             table = named.run(connection, "evaluations", circuits=chosen.ids, everything=everything)
             table = _with_models(connection, table)
-        return Result(table, count(len(table), "evaluation"), chosen.notes if chosen.members else ())
+            unmatched = named.run(connection, "evaluation_map", source=None).to_pylist()
+        lost = sorted({row["source"] for row in unmatched if row["internal"] is None})
+        notes = chosen.notes if chosen.members else ()
+        if lost:
+            told = f"Some names in {enumeration(lost)} match nothing of this database"
+            notes = (*notes, f"{told}; `circuitdb evals map NAME` lists them, and takes what they stand for.")
+        return Result(table, count(len(table), "evaluation"), notes)
+
+    def evaluation_map(self, name: str | None = None) -> Result:
+        """What the names in added evaluations are taken for, one row a name, and what of ours they have nothing of.
+
+        `internal` is NULL for a name that matches nothing, `external` for a model or subtask of the database that no
+        row is of; `reason` says why. `how` is given (by the user), same, or alike (but for case and spaces, or for what
+        is before the last slash of a model's name).
+
+        Raises UsageError for evaluations that the database does not have.
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            return evaluations.mapping(connection, name)
+
+    def add_evaluations(
+        self,
+        files: Sequence[str | os.PathLike[str]],
+        name: str,
+        *,
+        mapping: Sequence[Mapping] = (),
+        columns: Columns | None = None,
+        table: str | None = None,
+        replace: bool = False,
+    ) -> Result:
+        """Copy evaluations from files into the database, and report what of both sides was matched: `evaluation_map`.
+
+        Files are CSV, JSON, Parquet, Arrow, DuckDB or SQLite (of several tables there `table`), results and samples of
+        lm-evaluation-harness, logs of inspect_ai. `columns` says which columns hold the names, or what holds for all
+        rows; `mapping` what a name stands for. Group rows of lm-eval are kept apart from their members, N/A and NaN
+        become NULL. Where all files are tables, `evals.NAME` has them as they are.
+
+        Raises UsageError for a file that can't be read, that contradicts itself, or for a name that is taken.
+        """
+        paths = [Path(file) for file in files]
+        imported = read_evaluations(paths, columns or Columns(), table)
+        writer.add(self.path, name, imported, paths, mapping=mapping, replace=replace, timeout=self.timeout)
+        found = self.evaluation_map(name)
+        title = f"{name}: {count(len(imported.rows), 'value')} from {count(len(paths), 'file')} ({imported.format})"
+        return Result(found.table, f"{title}; {found.title}", (*imported.notes, *found.notes))
+
+    def map_evaluations(self, name: str, mapping: Sequence[Mapping]) -> Result:
+        """Say what names in added evaluations stand for, and see the map: `evaluation_map`. Raises UsageError."""
+        writer.map_names(self.path, name, mapping, timeout=self.timeout)
+        return self.evaluation_map(name)
+
+    def remove_evaluations(self, name: str) -> None:
+        """Take added evaluations away, with their map. Raises UsageError where there are none of that name."""
+        writer.remove(self.path, name, timeout=self.timeout)
 
     def show(self, circuit: int, *, edges: int = 10) -> Shown:
         """Everything about one circuit: provenance, reliability, its strongest `edges`, the questions left out."""
@@ -318,5 +377,6 @@ class Database:
 def _with_models(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> pa.Table:
     """The table with its models named so that no two look alike, and without their ids."""
     names = model_names(connection)
-    shown = texts(names[key].shown for key in table["model_id"].to_pylist())
+    keys, given = table["model_id"].to_pylist(), table["model"].to_pylist()
+    shown = texts(name if key is None else names[key].shown for key, name in zip(keys, given, strict=True))
     return table.set_column(table.column_names.index("model"), "model", shown).drop_columns(["model_id"])

@@ -65,7 +65,7 @@ app.command()(families.families)
 app.command()(containment.containment)
 app.command()(inclusion.inclusion)
 app.command()(hard.hard)
-app.command()(evals.evals)
+app.add_typer(evals.app, name="evals")
 app.command()(sql.sql)
 app.command()(schema.schema)
 
