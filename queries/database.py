@@ -350,8 +350,10 @@ class Database:
         with reading(self.path, timeout=self.timeout) as connection:
             return schema.describe(connection, name)
 
-    def sql(self, statement: str) -> Result:
+    def sql(self, statement: str, *, dialect: str = "duckdb") -> Result:
         """Ask in SQL: one statement that only reads (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW).
+
+        A statement in another `dialect`, such as postgres, spark or bigquery, is put into DuckDB's first.
 
         Raises UsageError, before anything runs, for a statement that writes, attaches, sets or reads files, and for one
         that is wrong, with the nearest name.
@@ -359,7 +361,7 @@ class Database:
         if not isinstance(statement, str):
             raise UsageError(f"A statement is a text, such as 'FROM circuits', not {type(statement).__name__}.")
         with reading(self.path, timeout=self.timeout) as connection:
-            return run_sql(connection, statement)
+            return run_sql(connection, statement, dialect)
 
     def _graph_scores(self, where: Where) -> tuple[ScoreMatrix, GraphShape]:
         """Signed scores without folds, and the shape of their graph."""
