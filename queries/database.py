@@ -21,10 +21,12 @@ from circuitdb.graph import GraphShape
 from circuitdb.queries import (
     arguments,
     containment,
+    correlation,
     evaluations,
     families,
     inclusion,
     matrix,
+    metrics,
     named,
     order,
     reliability,
@@ -34,6 +36,7 @@ from circuitdb.queries import (
 )
 from circuitdb.queries.columns import texts
 from circuitdb.queries.containment import Containment
+from circuitdb.queries.correlation import Correlation
 from circuitdb.queries.cuts import Cut, hard
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.models import model_names
@@ -239,6 +242,37 @@ class Database:
             raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
         found = hard(scores.scores, cut, shape)
         return containment.edges(scores, found, cut, shape)
+
+    def correlate(
+        self,
+        with_: str = "circuitdb.accuracy",
+        *,
+        over: str = "subtasks",
+        filter: str | None = None,  # noqa: A002
+        on: str = "signed",
+        **where: Unpack[Where],
+    ) -> Correlation:
+        """The rank correlation of stability with a metric, SOURCE.METRIC: our own, or one of added evaluations.
+
+        Over `subtasks`, one row a group (a model, a task and one way of scoring), its points are the circuits: the mean
+        similarity to those of other subtasks against the metric. Over `models`, one row a task, its points are the
+        groups: their stability against the metric on the whole task, or its mean over their subtasks. `low` and `high`
+        bound rho with 95% (Bonett and Wright), `p_value` is by permutation; circuits without a value are left out, and
+        named in the notes. `filter` says which reading of the answers, where there are several.
+
+        Raises UsageError for a metric that the database does not have, or where several values leave a choice.
+        """
+        if over not in ("subtasks", "models"):
+            raise UsageError(f"over={over!r} is neither 'subtasks' nor 'models'.")
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where)
+            parts = [
+                (group, part, matrix.read(connection, part, folds=True)) for group, part in chosen.groups().items()
+            ]
+            values = metrics.read(connection, with_, chosen.ids, filter)
+        found = [(group, part, similarity.similarity(scores.seen(on))) for group, part, scores in parts]
+        make = correlation.of_subtasks if over == "subtasks" else correlation.of_models
+        return correlation.correlation(make(found, values), over=over, metric=with_, on=on, notes=chosen.notes)
 
     def top_edges(self, circuit: int, n: int = 20) -> Result:
         """The `n` edges of a circuit with the largest absolute scores, ties by edge id.

@@ -15,6 +15,7 @@ from circuitdb import __version__
 from circuitdb.cli import (
     circuits,
     containment,
+    correlate,
     diagnostics,
     evals,
     families,
@@ -66,6 +67,7 @@ app.command()(containment.containment)
 app.command()(inclusion.inclusion)
 app.command()(hard.hard)
 app.add_typer(evals.app, name="evals")
+app.command()(correlate.correlate)
 app.command()(sql.sql)
 app.command()(schema.schema)
 

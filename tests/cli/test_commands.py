@@ -192,7 +192,7 @@ def test_schema_of_a_file_or_of_this_version(cli: Cli, monkeypatch: pytest.Monke
     "command",
     [
         "circuits", "reliability", "similarity", "similarity --long", "stability", "families", "containment",
-        "containment --order", "inclusion", "evals",
+        "containment --order", "inclusion", "evals", "evals map",
     ],
 )  # fmt: skip
 def test_an_empty_database_gives_an_empty_answer(cli: Cli, command: str) -> None:

@@ -31,6 +31,8 @@ COMMANDS = [
     ["inclusion", "--top", "20"],
     ["hard", "2", "--greedy", "9"],
     ["evals"],
+    ["correlate"],
+    ["correlate", "--points", "--on", "magnitude"],
     ["schema"],
     ["schema", "circuits"],
     ["schema", "top_edges"],

@@ -26,6 +26,7 @@ QUESTIONS = [
     ["inclusion", "--top", "20"],
     ["hard", "1", "--greedy", "5"],
     ["evals"],
+    ["correlate"],
     ["sql", "select 1"],
     ["schema"],
 ]

@@ -26,6 +26,8 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
     "evaluations": {"circuits": [1, 2], "everything": False},
     "evaluation_map": {"source": None},
     "evaluation_sources": {},
+    "metric_names": {},
+    "metric_values": {"circuits": [1, 2], "source": "circuitdb", "metric": "accuracy", "filter": None},
 }
 
 
