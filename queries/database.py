@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Unpack, cast
+from typing import Unpack
 
-import duckdb
 import pyarrow as pa
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
-from circuitdb.evals import writer
-from circuitdb.evals.columns import Columns
-from circuitdb.evals.files import read as read_evaluations
-from circuitdb.evals.writer import Mapping
-from circuitdb.graph import GraphShape
-from circuitdb.queries import (
-    arguments,
-    containment,
-    correlation,
-    evaluations,
-    families,
-    inclusion,
-    matrix,
-    metrics,
-    named,
-    order,
-    reliability,
-    schema,
-    similarity,
-    stability,
-)
-from circuitdb.queries.columns import texts
-from circuitdb.queries.containment import Containment
-from circuitdb.queries.correlation import Correlation
-from circuitdb.queries.cuts import Cut, hard
-from circuitdb.queries.matrix import ScoreMatrix
-from circuitdb.queries.models import model_names
-from circuitdb.queries.order import Order
-from circuitdb.queries.result import Result, count, enumeration
-from circuitdb.queries.selection import Where, select, wanted
+from circuitdb.queries import arguments, families, matrix, named, reliability, schema, similarity, stability
+from circuitdb.queries.asking import with_models
+from circuitdb.queries.evaluations import Evaluations
+from circuitdb.queries.hardcircuits import HardCircuits
+from circuitdb.queries.result import Result, count
+from circuitdb.queries.selection import Where, select
 from circuitdb.queries.similarity import Similarity
 from circuitdb.queries.statement import run as run_sql
 
@@ -64,7 +36,7 @@ class Shown:
     skipped: Result
 
 
-class Database:
+class Database(HardCircuits, Evaluations):
     """A circuit database, open for questions.
 
     Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric` (a name or several),
@@ -77,16 +49,6 @@ class Database:
     LockedDatabase where the file can't be read. An empty database gives empty answers.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0) -> None:
-        """See `circuitdb.open`."""
-        self.path = os.fspath(path)
-        self.timeout = arguments.patience(timeout)
-        with reading(self.path, timeout=self.timeout):
-            pass
-
-    def __repr__(self) -> str:
-        return f"Database({self.path!r})"
-
     def circuits(self, **where: Unpack[Where]) -> Result:
         """The circuits with their provenance, one row each, sorted by model, task, method and subtask.
 
@@ -94,7 +56,7 @@ class Database:
         """
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
-            table = _with_models(connection, named.run(connection, "circuits", circuits=chosen.ids))
+            table = with_models(connection, named.run(connection, "circuits", circuits=chosen.ids))
         return Result(table, count(len(table), "circuit"), chosen.notes)
 
     def reliability(self, *, on: str = "signed", **where: Unpack[Where]) -> Result:
@@ -161,119 +123,6 @@ class Database:
         """
         return families.family_sweep(self.similarity(on=on, corrected=corrected, **where), corrected=corrected)
 
-    def containment(
-        self,
-        top: int | None = None,
-        *,
-        share: float | None = None,
-        threshold: float | None = None,
-        greedy: int | None = None,
-        signed: bool = False,
-        prune: bool = False,
-        **where: Unpack[Where],
-    ) -> Containment:
-        """How much of one hard circuit is in another, for ordered pairs, beside what chance would share.
-
-        A circuit is cut to its `top` strongest edges (200 if no cut is named), to a `share` of the graph's edges, to
-        those of a strength of `threshold` or more, or to `greedy` edges grown from the logits. Strength is the absolute
-        score, or with `signed` the score itself; `prune` keeps only edges on a path from input to logits. See `Cut`.
-
-        `share_of_a` is the share of a's edges that are in b, `mutual` the lesser of that and b's in a, `jaccard` the
-        shared of all edges in either, all 0..1; `expected_...` are their means for random circuits of the same sizes,
-        and `p_value` is how often these share as many edges or more (hypergeometric). `.wide()` has the shares as a
-        matrix.
-
-        Raises UsageError if the circuits are of different graph shapes, or for two cuts at once.
-        """
-        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
-        scores, shape = self._graph_scores(where)
-        return containment.containment(scores, cut, shape)
-
-    def containment_order(
-        self,
-        tolerance: float = 0.0,
-        *,
-        top: int | None = None,
-        share: float | None = None,
-        threshold: float | None = None,
-        greedy: int | None = None,
-        signed: bool = False,
-        prune: bool = False,
-        **where: Unpack[Where],
-    ) -> Order:
-        """Which hard circuit is a sub-circuit of which: the covers of the containment order (Hasse diagram).
-
-        A circuit is in another if all but a `tolerance` of its edges are; circuits that lie in each other count as one.
-        The cut is that of `containment`.
-        """
-        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
-        scores, shape = self._graph_scores(where)
-        return order.order(containment.containment(scores, cut, shape), tolerance)
-
-    def inclusion(
-        self, cuts: Sequence[Cut] = (Cut.of(),), *, consensus: float = 0.8, least: float = 0.0, **where: Unpack[Where]
-    ) -> Result:
-        """How many of the hard circuits an edge is in, one row an edge that is in any, the most frequent first.
-
-        Every circuit cut in every way of `cuts` counts. `inclusion` is the share of them (0..1), of which rows under
-        `least` are left out; `kind` is core (in all), consensus (in at least a share of `consensus`) or some, and
-        `only_in` names the circuit of an edge that no other has. The title counts them, beside what chance would give
-        for circuits of the same sizes.
-        """
-        scores, shape = self._graph_scores(where)
-        return inclusion.inclusion(scores, cuts, shape, consensus=consensus, least=least)
-
-    def hard_circuit(
-        self,
-        circuit: int,
-        top: int | None = None,
-        *,
-        share: float | None = None,
-        threshold: float | None = None,
-        greedy: int | None = None,
-        signed: bool = False,
-        prune: bool = False,
-    ) -> Result:
-        """The edges of one hard circuit in edge order: edge, source, target, score, edge_id; cut: see `containment`."""
-        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
-        circuit = arguments.whole("circuit", circuit)
-        scores, shape = self._graph_scores({"circuits": circuit})
-        if not scores.circuit_ids:
-            raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
-        found = hard(scores.scores, cut, shape)
-        return containment.edges(scores, found, cut, shape)
-
-    def correlate(
-        self,
-        with_: str = "circuitdb.accuracy",
-        *,
-        over: str = "subtasks",
-        filter: str | None = None,  # noqa: A002
-        on: str = "signed",
-        **where: Unpack[Where],
-    ) -> Correlation:
-        """The rank correlation of stability with a metric, SOURCE.METRIC: our own, or one of added evaluations.
-
-        Over `subtasks`, one row a group (a model, a task and one way of scoring), its points are the circuits: the mean
-        similarity to those of other subtasks against the metric. Over `models`, one row a task, its points are the
-        groups: their stability against the metric on the whole task, or its mean over their subtasks. `low` and `high`
-        bound rho with 95% (Bonett and Wright), `p_value` is by permutation; circuits without a value are left out, and
-        named in the notes. `filter` says which reading of the answers, where there are several.
-
-        Raises UsageError for a metric that the database does not have, or where several values leave a choice.
-        """
-        if over not in ("subtasks", "models"):
-            raise UsageError(f"over={over!r} is neither 'subtasks' nor 'models'.")
-        with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, where)
-            parts = [
-                (group, part, matrix.read(connection, part, folds=True)) for group, part in chosen.groups().items()
-            ]
-            values = metrics.read(connection, with_, chosen.ids, filter)
-        found = [(group, part, similarity.similarity(scores.seen(on))) for group, part, scores in parts]
-        make = correlation.of_subtasks if over == "subtasks" else correlation.of_models
-        return correlation.correlation(make(found, values), over=over, metric=with_, on=on, notes=chosen.notes)
-
     def top_edges(self, circuit: int, n: int = 20) -> Result:
         """The `n` edges of a circuit with the largest absolute scores, ties by edge id.
 
@@ -287,72 +136,18 @@ class Database:
             table = named.run(connection, "top_edges", circuit=circuit, n=n)
         return Result(table, f"Strongest {count(len(table), 'edge')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
-    def evaluations(self, **where: Unpack[Where]) -> Result:
-        """How well the models do on the subtasks: our own accuracies (0..1) and imported results, one row each.
+    def node_scores(self, circuit: int) -> Result:
+        """The score of every node of a circuit, layer by layer: the sum over its outgoing edges, NULL if none has one.
 
-        Filters choose circuits, as everywhere, and these the evaluations of their models and subtasks; without filters
-        all are given, also of subtasks that have no circuit.
+        A positive score says that ablating the node's edges raises the metric (nats for kl).
         """
-        asked = wanted(where)
-        everything = not asked
+        circuit = arguments.whole("circuit", circuit)
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, cast("Where", asked))
-            table = named.run(connection, "evaluations", circuits=chosen.ids, everything=everything)
-            table = _with_models(connection, table)
-            unmatched = named.run(connection, "evaluation_map", source=None).to_pylist()
-        lost = sorted({row["source"] for row in unmatched if row["internal"] is None})
-        notes = chosen.notes if chosen.members else ()
-        if lost:
-            told = f"Some names in {enumeration(lost)} match nothing of this database"
-            notes = (*notes, f"{told}; `circuitdb evals map NAME` lists them, and takes what they stand for.")
-        return Result(table, count(len(table), "evaluation"), notes)
-
-    def evaluation_map(self, name: str | None = None) -> Result:
-        """What the names in added evaluations are taken for, one row a name, and what of ours they have nothing of.
-
-        `internal` is NULL for a name that matches nothing, `external` for a model or subtask of the database that no
-        row is of; `reason` says why. `how` is given (by the user), same, or alike (but for case and spaces, or for what
-        is before the last slash of a model's name).
-
-        Raises UsageError for evaluations that the database does not have.
-        """
-        with reading(self.path, timeout=self.timeout) as connection:
-            return evaluations.mapping(connection, name)
-
-    def add_evaluations(
-        self,
-        files: Sequence[str | os.PathLike[str]],
-        name: str,
-        *,
-        mapping: Sequence[Mapping] = (),
-        columns: Columns | None = None,
-        table: str | None = None,
-        replace: bool = False,
-    ) -> Result:
-        """Copy evaluations from files into the database, and report what of both sides was matched: `evaluation_map`.
-
-        Files are CSV, JSON, Parquet, Arrow, DuckDB or SQLite (of several tables there `table`), results and samples of
-        lm-evaluation-harness, logs of inspect_ai. `columns` says which columns hold the names, or what holds for all
-        rows; `mapping` what a name stands for. Group rows of lm-eval are kept apart from their members, N/A and NaN
-        become NULL. Where all files are tables, `evals.NAME` has them as they are.
-
-        Raises UsageError for a file that can't be read, that contradicts itself, or for a name that is taken.
-        """
-        paths = [Path(file) for file in files]
-        imported = read_evaluations(paths, columns or Columns(), table)
-        writer.add(self.path, name, imported, paths, mapping=mapping, replace=replace, timeout=self.timeout)
-        found = self.evaluation_map(name)
-        title = f"{name}: {count(len(imported.rows), 'value')} from {count(len(paths), 'file')} ({imported.format})"
-        return Result(found.table, f"{title}; {found.title}", (*imported.notes, *found.notes))
-
-    def map_evaluations(self, name: str, mapping: Sequence[Mapping]) -> Result:
-        """Say what names in added evaluations stand for, and see the map: `evaluation_map`. Raises UsageError."""
-        writer.map_names(self.path, name, mapping, timeout=self.timeout)
-        return self.evaluation_map(name)
-
-    def remove_evaluations(self, name: str) -> None:
-        """Take added evaluations away, with their map. Raises UsageError where there are none of that name."""
-        writer.remove(self.path, name, timeout=self.timeout)
+            chosen = select(connection, {"circuits": circuit})
+            if not chosen.members:
+                raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
+            table = named.run(connection, "node_scores", circuit=circuit)
+        return Result(table, f"Scores of {count(len(table), 'node')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
     def show(self, circuit: int, *, edges: int = 10) -> Shown:
         """Everything about one circuit: provenance, reliability, its strongest `edges`, the questions left out."""
@@ -396,23 +191,3 @@ class Database:
             raise UsageError(f"A statement is a text, such as 'FROM circuits', not {type(statement).__name__}.")
         with reading(self.path, timeout=self.timeout) as connection:
             return run_sql(connection, statement, dialect)
-
-    def _graph_scores(self, where: Where) -> tuple[ScoreMatrix, GraphShape]:
-        """Signed scores without folds, and the shape of their graph."""
-        with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, where).compared()
-            scores = matrix.read(connection, chosen)
-        return scores, chosen.members[0].shape if chosen.members else GraphShape(1, 1)
-
-    def _scores(self, where: Where, on: str, *, folds: bool) -> ScoreMatrix:
-        with reading(self.path, timeout=self.timeout) as connection:
-            scores = matrix.read(connection, select(connection, where).compared(), folds=folds)
-        return scores.seen(on)
-
-
-def _with_models(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> pa.Table:
-    """The table with its models named so that no two look alike, and without their ids."""
-    names = model_names(connection)
-    keys, given = table["model_id"].to_pylist(), table["model"].to_pylist()
-    shown = texts(name if key is None else names[key].shown for key, name in zip(keys, given, strict=True))
-    return table.set_column(table.column_names.index("model"), "model", shown).drop_columns(["model_id"])

@@ -23,6 +23,7 @@ from circuitdb.cli import (
     inclusion,
     ingest,
     output,
+    plot,
     reliability,
     schema,
     show,
@@ -68,6 +69,7 @@ app.command()(inclusion.inclusion)
 app.command()(hard.hard)
 app.add_typer(evals.app, name="evals")
 app.command()(correlate.correlate)
+app.command()(plot.plot)
 app.command()(sql.sql)
 app.command()(schema.schema)
 

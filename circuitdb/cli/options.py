@@ -66,17 +66,25 @@ class Ask:
         return circuitdb.open(self.path, timeout=self.timeout)
 
 
-def question(*, filters: bool = True, csv: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def question(
+    *, filters: bool = True, csv: bool = True, form: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the shared options; it gets them as its first argument, an `Ask`.
 
     Args:
         filters: whether it can be asked about some of the circuits.
         csv: whether its answer can be written as CSV, that is, is one table.
+        form: whether its answer is printed, so that there is a form to choose.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-        shared = [*(_FILTERS if filters else ()), *_DATABASE, _JSON, *((_CSV,) if csv else ())]
+        shared = [
+            *(_FILTERS if filters else ()),
+            *_DATABASE,
+            *((_JSON,) if form else ()),
+            *((_CSV,) if csv and form else ()),
+        ]
 
         def run(**given: object) -> None:
             values = {parameter.name: given.pop(parameter.name) for parameter in shared}
@@ -110,7 +118,7 @@ def _ask(values: dict[str, object]) -> Ask:
         "examples": _numbers(values.get("examples")),
         "circuits": _numbers(values.get("circuit")),
     }
-    form = form_of(json=bool(values["json"]), csv=bool(values.get("csv")))
+    form = form_of(json=bool(values.get("json")), csv=bool(values.get("csv")))
     return Ask(str(values["db"]), float(str(values["timeout"])), filters, form)
 
 

@@ -27,6 +27,7 @@ QUESTIONS = [
     ["hard", "1", "--greedy", "5"],
     ["evals"],
     ["correlate"],
+    ["plot", "similarity", "-o", "a.svg"],
     ["sql", "select 1"],
     ["schema"],
 ]

@@ -27,6 +27,7 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
     "evaluation_map": {"source": None},
     "evaluation_sources": {},
     "metric_names": {},
+    "node_scores": {"circuit": 1},
     "metric_values": {"circuits": [1, 2], "source": "circuitdb", "metric": "accuracy", "filter": None},
 }
 
