@@ -132,9 +132,7 @@ def test_many_cells_below_zero_have_a_bar(db: Database) -> None:
     found = similarity(score_matrix(rng.standard_normal((30, 40))))
     figure = plots.similarity(found)
     (marks,) = figure.axes[1].lines
-    assert {(y, x) for x, y in marks.get_xydata().tolist()} == {
-        tuple(p) for p in np.argwhere(found.matrix < 0).tolist()
-    }
+    assert set(map(tuple, places(marks).tolist())) == below_zero(found.matrix)
     assert marks.get_marker() == "_"
     assert len(figure.axes[0].get_yticks()) <= 24
 
