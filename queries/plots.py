@@ -31,7 +31,7 @@ WIDTH = 3.3  # inches
 _FONT, _SMALL = 7.0, 6.0  # points
 _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#666666"
 _MARKERS, _COLOURS = "os^Dv<>P", (_BLUE, _ORANGE, "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
-_MOST_NUMBERS, _MOST_LABELS = 10, 24
+_MOST_NUMBERS, _MOST_LABELS, _LONGEST = 10, 24, 14
 Matrix = npt.NDArray[np.float64]
 
 
@@ -48,9 +48,9 @@ def similarity(found: Similarity, *, corrected: bool = False, by_likeness: bool 
     limit = float(np.nanmax([1.0, *np.abs(values[~np.isnan(values)])])) if values.size else 1.0
     image = _heat(axes, values[np.ix_(order, order)], limit, labels, labels)
     axes.set_yticks([])
-    _bar(figure, image, axes, f"similarity ({name}, {found.on})")
+    _bar(figure, image, axes, f"similarity of {found.on} scores\n({name})")
     _greys(beside, found.reliabilities[order][:, None], labels)
-    beside.set_xticks([0], ["reliability"], rotation=90, fontsize=_SMALL)
+    beside.set_xticks([0], ["reliability (black: 1)"], rotation=90, fontsize=_SMALL)
     return figure
 
 
@@ -83,7 +83,7 @@ def containment(found: Containment) -> Figure:
     figure, (axes,) = _figure(_side(len(found.labels)), 1, 1)
     image = _heat(axes, found.shares, 1.0, found.labels, found.labels, signed=False)
     by_chance = float(found.n.mean()) / max(found.n_edges, 1) if len(found.n) else 0.0
-    _bar(figure, image, axes, "share of the row's edges that are in the column's")
+    _bar(figure, image, axes, "share of the row's edges\nthat are in the column's")
     axes.set_xlabel(f"by chance: {by_chance:.2g}", fontsize=_FONT)
     return figure
 
@@ -208,18 +208,27 @@ def _ticks(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
     """Names beside rows and below columns, every so many where all would not fit."""
     for put, names, turned in ((axes.set_yticks, rows, 0), (axes.set_xticks, columns, 90)):
         step = -(-len(names) // _MOST_LABELS) or 1
-        put(range(0, len(names), step), names[::step], rotation=turned, fontsize=_SMALL)
+        put(range(0, len(names), step), [_short(name) for name in names[::step]], rotation=turned, fontsize=_SMALL)
     axes.tick_params(length=1.5, width=0.5)
 
 
+def _short(name: str) -> str:
+    """A name that fits beside a matrix: its beginning and its end."""
+    return name if len(name) <= _LONGEST else f"{name[:5]}\u2026{name[-(_LONGEST - 6) :]}"
+
+
 def _bar(figure: Figure, image: AxesImage, axes: Axes, label: str) -> None:
+    """A scale above a heat map; without a label only its ends in one number."""
     from matplotlib.ticker import MaxNLocator
 
     bar = figure.colorbar(image, ax=axes, location="top", shrink=0.9, pad=0.02, aspect=30)
     bar.ax.tick_params(labelsize=_SMALL, length=1.5, width=0.5)
     bar.set_label(label, fontsize=_FONT)
-    bar.locator = MaxNLocator(4)
-    bar.update_ticks()
+    if label:
+        bar.locator = MaxNLocator(4)
+        bar.update_ticks()
+    else:  # too narrow for more than one
+        bar.set_ticks([0.0], labels=[f"\u00b1{image.norm.vmax:.2g}"])
 
 
 def _dress(axes: Axes, *, xlabel: str = "", ylabel: str = "") -> None:

@@ -78,9 +78,22 @@ def figures(db: Database) -> dict[str, Figure]:
 KINDS = ["similarity", "likeness", "families", "containment", "accuracy", "models", "circuit"]
 
 
+def test_long_names_and_many_circuits_fit_too() -> None:
+    labels = [f"SmolLM2-135M-Instruct.Q4_1/addition/{i}+{j}" for i in range(6) for j in range(6)]
+    found = similarity(
+        score_matrix(np.random.default_rng(0).standard_normal((36, 75)), labels=labels).seen("magnitude")
+    )
+    figure = plots.similarity(found, corrected=True)
+    assert_legible(figure)
+    assert "SmolL\u2026tion/0+0" in words(figure)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_column_wide_and_legible(kind: str, figures: dict[str, Figure]) -> None:
-    figure = figures[kind]
+    assert_legible(figures[kind])
+
+
+def assert_legible(figure: Figure) -> None:
     assert figure.get_size_inches()[0] == 3.3
     texts = written(figure)
     assert min(float(t.get_fontsize()) for t in texts) >= 6  # points, at the size it is printed in
@@ -116,7 +129,7 @@ def test_similarity_and_reliability_are_those_of_the_answer(db: Database, figure
     np.testing.assert_allclose(beside[:, 0], found.reliabilities)
     written = words(figures["similarity"])
     assert f"{found.matrix[0, 1]:.2f}".replace("-", "\u2212") in written  # a number below zero with its sign
-    assert {"1+1", "3+3", "reliability", "similarity (Spearman's rho, signed)"} <= set(written)
+    assert {"1+1", "3+3", "reliability (black: 1)", "similarity of signed scores\n(Spearman's rho)"} <= set(written)
 
 
 def test_like_stands_beside_like(db: Database, figures: dict[str, Figure]) -> None:
