@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from circuitdb.queries import matrix
 from circuitdb.queries.columns import integers, numbers
-from circuitdb.queries.ranks import spearman
+from circuitdb.queries.ranks import Matrix, spearman
 from circuitdb.queries.selection import Selection, select
 
 if TYPE_CHECKING:
     from sqlglot import Token
 
 PAIRS = "pair_similarities"
+Ids: TypeAlias = "npt.NDArray[np.int64]"
+Columns: TypeAlias = "tuple[Ids, Ids, Matrix, Ids]"
 _OF_ALL_PAIRS = frozenset({"stability", "families"})
 _LOOKUP = """
 CREATE TEMP MACRO similarity(a, b) AS TABLE
@@ -40,17 +43,16 @@ def serve(connection: duckdb.DuckDBPyConnection, tokens: Sequence[Token]) -> Non
     everything = called & _OF_ALL_PAIRS or PAIRS in {token.text.lower() for token in tokens if _is_name(token)}
     if not everything and "similarity" not in called:
         return
-    circuits = None if everything else _literals(tokens)
-    pairs = _pairs(connection, circuits)
-    connection.register("_similarities", pairs)
+    a, b, rho, n_edges = _pairs(connection, None if everything else _literals(tokens))
+    connection.register("_similarities", _table(a, b, rho, n_edges))
     connection.execute(_LOOKUP)
     if everything:
-        first, second = pairs["a_id"].to_numpy(), pairs["b_id"].to_numpy()
-        connection.register(PAIRS, pairs.filter(pa.array(first < second)))
+        once = a < b
+        connection.register(PAIRS, _table(a[once], b[once], rho[once], n_edges[once]))
 
 
-def _pairs(connection: duckdb.DuckDBPyConnection, circuits: frozenset[int] | None) -> pa.Table:
-    """Ordered pairs of circuits of one graph, each with itself too: a_id, b_id, similarity, n_edges."""
+def _pairs(connection: duckdb.DuckDBPyConnection, circuits: frozenset[int] | None) -> Columns:
+    """Ordered pairs of circuits of one graph, each with itself too: ids of both, similarity, edges compared."""
     chosen = select(connection, {})
     members = [m for m in chosen.members if circuits is None or m.circuit_id in circuits]
     parts = []
@@ -62,6 +64,10 @@ def _pairs(connection: duckdb.DuckDBPyConnection, circuits: frozenset[int] | Non
         parts.append((ids[first], ids[second], found.rho.ravel(), found.n_edges.ravel()))
     empty = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
     a, b, rho, n_edges = (np.concatenate(column) for column in zip(empty, *parts, strict=True))
+    return a, b, rho, n_edges
+
+
+def _table(a: Ids, b: Ids, rho: Matrix, n_edges: Ids) -> pa.Table:
     return pa.table(
         {
             "a_id": integers(a.tolist(), bits=32),

@@ -82,18 +82,21 @@ FROM _ranked;
 COMMENT ON MACRO TABLE similarity IS 'Spearman''s rho of the scores of circuits a and b; NULL where one is constant or their graphs differ. n_edges counts the edges that both have a score for.';
 
 CREATE VIEW pair_similarities AS
-WITH ranked AS (
-    SELECT c.graph_id, r.circuit_id, r.edge_id, r.rank
+WITH centred AS (
+    SELECT c.graph_id, c.n_edges, r.circuit_id, r.edge_id, r.rank - (c.n_edges + 1) / 2.0 AS rank
     FROM edge_ranks AS r
     JOIN circuit AS c USING (circuit_id)
     WHERE c.n_nonfinite = 0
+), length AS (
+    SELECT circuit_id, nullif(sqrt(sum(rank * rank)), 0) AS length FROM centred GROUP BY circuit_id
+), unit AS (
+    SELECT graph_id, n_edges, circuit_id, edge_id, rank / length AS rank FROM centred JOIN length USING (circuit_id)
 ), complete AS (
     SELECT a.circuit_id AS a_id, b.circuit_id AS b_id,
-           CASE WHEN min(a.rank) < max(a.rank) AND min(b.rank) < max(b.rank)
-                THEN greatest(-1.0, least(1.0, corr(a.rank, b.rank))) END AS similarity,
-           count(*) AS n_edges
-    FROM ranked AS a
-    JOIN ranked AS b ON b.graph_id = a.graph_id AND b.edge_id = a.edge_id AND a.circuit_id < b.circuit_id
+           CASE WHEN count(a.rank * b.rank) > 0 THEN greatest(-1.0, least(1.0, sum(a.rank * b.rank))) END AS similarity,
+           min(a.n_edges)::BIGINT AS n_edges
+    FROM unit AS a
+    JOIN unit AS b ON b.graph_id = a.graph_id AND b.edge_id = a.edge_id AND a.circuit_id < b.circuit_id
     GROUP BY ALL
 ), lacking AS (
     SELECT a.circuit_id AS a_id, b.circuit_id AS b_id
@@ -120,7 +123,7 @@ WITH ranked AS (
     GROUP BY ALL
 )
 FROM complete UNION ALL FROM rest;
-COMMENT ON VIEW pair_similarities IS 'Spearman''s rho of every two circuits of one graph, a before b. Seconds for 64 circuits; `circuitdb sql` computes it faster.';
+COMMENT ON VIEW pair_similarities IS 'Spearman''s rho of every two circuits of one graph, a before b. It takes DuckDB tens of seconds for 64 circuits of 123,211 edges; `circuitdb sql` computes it faster.';
 COMMENT ON COLUMN pair_similarities.a_id IS 'Circuit with the lower id.';
 COMMENT ON COLUMN pair_similarities.b_id IS 'Circuit with the higher id.';
 COMMENT ON COLUMN pair_similarities.similarity IS 'Spearman''s rho over the edges that both have a score for; NULL where one is constant there.';

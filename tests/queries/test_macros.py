@@ -196,3 +196,11 @@ def test_only_what_is_asked_for_is_computed(
     monkeypatch.setattr(macros, "_pairs", watched)
     Database(path).sql(statement)
     assert asked == ([] if served == "nothing" else [served])
+
+
+def test_an_empty_database_has_no_pairs(tmp_path: Path) -> None:
+    Store(tmp_path / "c.duckdb").create()
+    db = Database(tmp_path / "c.duckdb")
+    for statement in ("FROM stability()", "FROM families(0.5)", "FROM pair_similarities", "FROM containment(1, 2, 3)"):
+        assert len(db.sql(statement)) == 0
+    assert db.sql("FROM similarity(1, 2)").rows() == [{"similarity": None, "n_edges": 0}]
