@@ -25,6 +25,7 @@ from circuitdb.queries.matrix import FloatArray
 from circuitdb.queries.paths import by_strength, grown, pruned
 
 Members = npt.NDArray[np.bool_]
+Edges = npt.NDArray[np.int64]
 DEFAULT_TOP = 200
 
 
@@ -123,63 +124,48 @@ def hards(scores: FloatArray, cuts: Sequence[Cut], shape: GraphShape) -> list[Ha
     if not len(scores):
         return [Hard(np.zeros(scores.shape, bool), np.zeros(0, np.int64)) for _ in cuts]
     found: list[Hard] = []
-    orders: dict[tuple[bool, bool], npt.NDArray[np.int32]] = {}
+    orders: dict[tuple[bool, bool], list[Edges]] = {}
     strengths: dict[bool, FloatArray] = {}
     for cut in cuts:
         if cut.signed not in strengths:
             strengths[cut.signed] = strength(scores, signed=cut.signed)
         strong = strengths[cut.signed]
-        kind = (cut.signed, cut.greedy is not None)
+        greedy = cut.greedy is not None
         if cut.threshold is not None:
-            hard = Hard(strong >= cut.threshold, np.zeros(len(strong), np.int64))
+            kept = Hard(strong >= cut.threshold, np.zeros(len(strong), np.int64))
         else:
-            if kind not in orders:
-                most = max(c.size(shape.n_edges) for c in cuts if c.threshold is None and _kind(c) == kind)
-                orders[kind] = grown(strong, shape, most) if kind[1] else places(strong, most)
-            hard = _first(strong, orders[kind], cut, shape)
-        found.append(Hard(pruned(hard.members, shape), hard.n_tied) if cut.prune else hard)
+            if (cut.signed, greedy) not in orders:
+                orders[cut.signed, greedy] = [grown(row, shape) if greedy else by_strength(row) for row in strong]
+            kept = _first(strong, orders[cut.signed, greedy], cut, shape)
+        found.append(Hard(pruned(kept.members, shape), kept.n_tied) if cut.prune else kept)
     return found
 
 
-def places(strong: FloatArray, most: int) -> npt.NDArray[np.int32]:
-    """[circuit, edge]: place from 0 by strength, ties by edge id; the number of edges if not among the first `most`."""
-    n_edges = strong.shape[1]
-    found = np.full(strong.shape, n_edges, np.int32)
-    for row, out in zip(strong, found, strict=True):
-        order = by_strength(row)[:most]
-        out[order] = np.arange(len(order), dtype=np.int32)
-    return found
+def _first(strong: FloatArray, orders: Sequence[Edges], cut: Cut, shape: GraphShape) -> Hard:
+    """The first edges of each order."""
+    size = cut.size(shape.n_edges)
+    members = np.zeros(strong.shape, bool)
+    n_tied = np.zeros(len(strong), np.int64)
+    for i, (row, order) in enumerate(zip(strong, orders, strict=True)):
+        members[i, order[:size]] = True
+        if 0 < size < len(order):
+            n_tied[i] = _tied(row, members[i], order, size, shape, greedy=cut.greedy is not None)
+    return Hard(members, n_tied)
 
 
-def _first(strong: FloatArray, order: npt.NDArray[np.int32], cut: Cut, shape: GraphShape) -> Hard:
-    members = order < cut.size(shape.n_edges)
-    ties = [_tied(*rows, shape, greedy=cut.greedy is not None) for rows in zip(strong, members, order, strict=True)]
-    return Hard(members, np.array(ties, np.int64))
-
-
-def _tied(
-    strong: FloatArray, members: Members, order: npt.NDArray[np.int32], shape: GraphShape, *, greedy: bool
-) -> int:
+def _tied(strong: FloatArray, members: Members, order: Edges, size: int, shape: GraphShape, *, greedy: bool) -> int:
     """Of one circuit, [edge]: `Hard.n_tied`."""
-    n = np.count_nonzero(members)
-    last = int((order == n - 1).argmax())
-    equal = strong == strong[last]
-    taken = np.count_nonzero(equal & members)
-    if not n or np.count_nonzero(equal) == taken:
+    last = order[size - 1]
+    if not greedy and strong[order[size]] < strong[last]:
         return 0
+    equal = strong == strong[last]
     left = equal & ~members
     if greedy:
-        before = members.copy()
-        before[last] = False
         inside = np.append(np.zeros(shape.n_sources, bool), True)  # the logits
-        inside[shape.edge_sources[before]] = True
+        inside[shape.edge_sources[order[: size - 1]]] = True
         left &= inside[shape.edge_target_nodes]
     n_left = np.count_nonzero(left)
-    return int(taken + n_left) if n_left else 0
-
-
-def _kind(cut: Cut) -> tuple[bool, bool]:
-    return cut.signed, cut.greedy is not None
+    return int(np.count_nonzero(equal & members) + n_left) if n_left else 0
 
 
 def _size(name: str, value: object) -> int:

@@ -53,20 +53,8 @@ def by_strength(strong: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
     return keys & 0xFFFFFFFF
 
 
-def grown(strong: npt.NDArray[np.float32], shape: GraphShape, most: int) -> npt.NDArray[np.int32]:
-    """[circuit, edge]: place from 0 at which each edge enters; the number of edges if it is not among the first `most`.
-
-    `strong` [circuit, edge] is 0 where an edge never enters; ties go to the lower edge id.
-    """
-    places = np.full(strong.shape, shape.n_edges, np.int32)
-    for row, out in zip(strong, places, strict=True):
-        order = _grow(row, shape)[:most]
-        out[order] = np.arange(len(order), dtype=np.int32)
-    return places
-
-
-def _grow(strong: npt.NDArray[np.float32], shape: GraphShape) -> npt.NDArray[np.int64]:
-    """Edge ids in the order in which they enter."""
+def grown(strong: npt.NDArray[np.float32], shape: GraphShape) -> npt.NDArray[np.int64]:
+    """Ids of the edges in the order in which they enter, of [edge] which is 0 where one never does; ties by edge id."""
     n_edges, targets = shape.n_edges, shape.edge_target_nodes
     able = by_strength(strong)
     rank = np.full(n_edges, n_edges, np.int64)  # the lower the stronger, all different

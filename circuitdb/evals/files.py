@@ -69,7 +69,9 @@ def _stacked(raw: Sequence[tuple[str, Table]], told: Columns) -> pa.Table:
         )
         for name in names
     }
-    file = "file" if "file" not in names else "file_1"
+    file = "file"
+    while file in names:
+        file += "_"
     sources = [path for (path, _), n in zip(raw, sizes, strict=True) for _ in range(n)]
     return pa.table({**arrays, file: pa.array(sources, pa.string())})
 

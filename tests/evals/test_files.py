@@ -96,6 +96,13 @@ def test_columns_of_text_are_no_metrics_and_a_stderr_belongs_to_its_metric(tmp_p
     assert found.table["llm"].to_pylist() == ["007", "007"]
 
 
+def test_a_column_of_the_same_name_as_ours_stays(tmp_path: Path) -> None:
+    found = read([save(tmp_path / "a.csv", "model,task,acc,file\ntiny,1+1,0.5,mine\n")], TOLD)
+    assert found.table is not None
+    assert found.table["file"].to_pylist() == ["mine"]
+    assert found.table["file_"].to_pylist() == [str(tmp_path / "a.csv")]
+
+
 def test_what_holds_for_all_rows_is_told(tmp_path: Path) -> None:
     file = save(tmp_path / "a.csv", "which,acc\n1+1,0.5\n")
     found = read([file], Columns(subtask_column="which", model="tiny"))
