@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import Unpack, cast
+from typing import Unpack
 
-import duckdb
 import pyarrow as pa
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
-from circuitdb.queries import (
-    arguments,
-    containment,
-    faithfulness,
-    matrix,
-    named,
-    reliability,
-    schema,
-)
-from circuitdb.queries.columns import texts
-from circuitdb.queries.containment import Containment
+from circuitdb.queries import arguments, faithfulness, matrix, named, reliability, schema
+from circuitdb.queries.asking import with_models
+from circuitdb.queries.evaluations import Evaluations
 from circuitdb.queries.faithfulness import SELECTIONS, Faithfulness
 from circuitdb.queries.groupings import Groupings
-from circuitdb.queries.matrix import ScoreMatrix
-from circuitdb.queries.models import model_names
+from circuitdb.queries.hardcircuits import HardCircuits
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Where, select, wanted
+from circuitdb.queries.selection import Where, select
 from circuitdb.queries.statement import run as run_sql
 
 
@@ -48,7 +37,7 @@ class Shown:
     skipped: Result
 
 
-class Database(Groupings):
+class Database(Groupings, HardCircuits, Evaluations):
     """A circuit database, open for questions.
 
     Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric`, `prompt_style` (a
@@ -62,17 +51,6 @@ class Database(Groupings):
     LockedDatabase where the file can't be read. An empty database gives empty answers.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0, cache: bool = True) -> None:
-        """See `circuitdb.open`."""
-        self.path = os.fspath(path)
-        self.timeout = arguments.patience(timeout)
-        self.keeps = cache
-        with reading(self.path, timeout=self.timeout):
-            pass
-
-    def __repr__(self) -> str:
-        return f"Database({self.path!r})"
-
     def circuits(self, **where: Unpack[Where]) -> Result:
         """The circuits with their provenance, one row each, sorted by model, task, method and subtask.
 
@@ -80,18 +58,8 @@ class Database(Groupings):
         """
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
-            table = _with_models(connection, named.run(connection, "circuits", circuits=chosen.ids))
+            table = with_models(connection, named.run(connection, "circuits", circuits=chosen.ids))
         return Result(table, count(len(table), "circuit"), chosen.notes)
-
-    def containment(self, top: int = 200, **where: Unpack[Where]) -> Containment:
-        """How much of one circuit's `top` strongest edges (by absolute score) is among another's, for ordered pairs.
-
-        `share_of_a` is the share of a's edges that are in b, `jaccard` the shared of all edges in either, both 0..1;
-        `expected_share` is what a random circuit of b's size would hold of a. `.wide()` has the shares as a matrix.
-
-        Raises UsageError if the circuits are of different graph shapes.
-        """
-        return containment.containment(self._scores(where, "signed", folds=False), top)
 
     def faithfulness(self, *, selection: str | None = None, **where: Unpack[Where]) -> Faithfulness:
         """How much of the model the circuits do, cut at several sizes and run with every other edge ablated.
@@ -122,19 +90,18 @@ class Database(Groupings):
             table = named.run(connection, "top_edges", circuit=circuit, n=n)
         return Result(table, f"Strongest {count(len(table), 'edge')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
-    def evaluations(self, **where: Unpack[Where]) -> Result:
-        """How well the models do on the subtasks: our own accuracies (0..1) and imported results, one row each.
+    def node_scores(self, circuit: int) -> Result:
+        """The score of every node of a circuit, layer by layer: the sum over its outgoing edges, NULL if none has one.
 
-        Filters choose circuits, as everywhere, and these the evaluations of their models and subtasks; without filters
-        all are given, also of subtasks that have no circuit.
+        A positive score says that ablating the node's edges raises the metric (nats for kl).
         """
-        asked = wanted(where)
-        everything = not asked
+        circuit = arguments.whole("circuit", circuit)
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, cast("Where", asked))
-            table = named.run(connection, "evaluations", circuits=chosen.ids, everything=everything)
-            table = _with_models(connection, table)
-        return Result(table, count(len(table), "evaluation"), chosen.notes if chosen.members else ())
+            chosen = select(connection, {"circuits": circuit})
+            if not chosen.members:
+                raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
+            table = named.run(connection, "node_scores", circuit=circuit)
+        return Result(table, f"Scores of {count(len(table), 'node')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
     def show(self, circuit: int, *, edges: int = 10) -> Shown:
         """Everything about one circuit: provenance, reliability, its strongest `edges`, the questions left out."""
@@ -169,8 +136,10 @@ class Database(Groupings):
         with reading(self.path, timeout=self.timeout) as connection:
             return schema.describe(connection, name)
 
-    def sql(self, statement: str) -> Result:
+    def sql(self, statement: str, *, dialect: str = "duckdb") -> Result:
         """Ask in SQL: one statement that only reads (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW).
+
+        A statement in another `dialect`, such as postgres, spark or bigquery, is put into DuckDB's first.
 
         Raises UsageError, before anything runs, for a statement that writes, attaches, sets or reads files, and for one
         that is wrong, with the nearest name.
@@ -178,16 +147,4 @@ class Database(Groupings):
         if not isinstance(statement, str):
             raise UsageError(f"A statement is a text, such as 'FROM circuits', not {type(statement).__name__}.")
         with reading(self.path, timeout=self.timeout) as connection:
-            return run_sql(connection, statement)
-
-    def _scores(self, where: Where, on: str, *, folds: bool) -> ScoreMatrix:
-        with reading(self.path, timeout=self.timeout) as connection:
-            scores = matrix.read(connection, select(connection, where).compared(), folds=folds)
-        return scores.seen(on)
-
-
-def _with_models(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> pa.Table:
-    """The table with its models named so that no two look alike, and without their ids."""
-    names = model_names(connection)
-    shown = texts(names[key].shown for key in table["model_id"].to_pylist())
-    return table.set_column(table.column_names.index("model"), "model", shown).drop_columns(["model_id"])
+            return run_sql(connection, statement, dialect)

@@ -9,6 +9,7 @@ import duckdb
 
 from circuitdb import cache
 from circuitdb.queries import matrix, measures
+from circuitdb.queries.asking import Asking
 from circuitdb.queries.comparison import Comparison
 from circuitdb.queries.matrix import ScoreMatrix, require_side
 from circuitdb.queries.measures import Measures
@@ -24,12 +25,8 @@ class Pending:
     scores: tuple[ScoreMatrix, ...]
 
 
-class Measuring:
+class Measuring(Asking):
     """A database file whose measures can be had; `keeps` says whether they may be kept in it."""
-
-    path: str
-    timeout: float
-    keeps: bool
 
     def _look(
         self, connection: duckdb.DuckDBPyConnection, parts: Sequence[Selection], how: Comparison, on: str, what: str

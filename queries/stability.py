@@ -41,8 +41,8 @@ Places = npt.NDArray[np.int64]
 OVER = ("subtasks", "folds")
 _ALWAYS = ("model", "task", "method", "metric")
 _SOMETIMES = (
-    "revision", "steps", "grid", "positions", "contrast", "ablation", "sign_convention", "prompt_style", "shots", "seed",
-    "examples", "dtype",
+    "revision", "steps", "grid", "positions", "contrast", "ablation", "sign_convention", "prompt_style", "shots",
+    "seed", "examples", "dtype",
 )  # fmt: skip
 _LACKING = {
     "subtasks": f"An interval takes {resampling.LEAST} subtasks or more; low and high are NULL for fewer.",

@@ -16,13 +16,17 @@ from circuitdb.cli import (
     circuits,
     compare,
     containment,
+    correlate,
     diagnostics,
     evals,
     faithfulness,
     families,
     generalisation,
+    hard,
+    inclusion,
     ingest,
     output,
+    plot,
     reliability,
     schema,
     show,
@@ -67,8 +71,12 @@ app.command()(generalisation.commutativity)
 app.command()(generalisation.neighbours)
 app.command()(families.families)
 app.command()(containment.containment)
+app.command()(inclusion.inclusion)
+app.command()(hard.hard)
 app.command()(faithfulness.faithfulness)
-app.command()(evals.evals)
+app.add_typer(evals.app, name="evals")
+app.command()(correlate.correlate)
+app.command()(plot.plot)
 app.command()(sql.sql)
 app.command()(schema.schema)
 

@@ -111,7 +111,7 @@ class Ask:
 
 
 def question(
-    *, filters: bool = True, compares: bool = False, csv: bool = True
+    *, filters: bool = True, compares: bool = False, csv: bool = True, form: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the shared options; it gets them as its first argument, an `Ask`.
 
@@ -119,6 +119,7 @@ def question(
         filters: whether it can be asked about some of the circuits.
         compares: whether it compares circuits, by one of several coefficients and over some of the edges.
         csv: whether its answer can be written as CSV, that is, is one table.
+        form: whether its answer is printed, so that there is a form to choose.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -127,8 +128,8 @@ def question(
             *(_COMPARISON if compares else ()),
             *(_FILTERS if filters else ()),
             *_DATABASE,
-            _JSON,
-            *((_CSV,) if csv else ()),
+            *((_JSON,) if form else ()),
+            *((_CSV,) if csv and form else ()),
         ]
 
         def run(**given: object) -> None:
@@ -164,7 +165,7 @@ def _ask(values: dict[str, object]) -> Ask:
         "examples": _numbers(values.get("examples")),
         "circuits": _numbers(values.get("circuit")),
     }
-    form = form_of(json=bool(values["json"]), csv=bool(values.get("csv")))
+    form = form_of(json=bool(values.get("json")), csv=bool(values.get("csv")))
     return Ask(str(values["db"]), float(str(values["timeout"])), filters, _comparison(values), form)
 
 

@@ -30,7 +30,13 @@ QUESTIONS = [
     ["commutativity"],
     ["neighbours"],
     ["containment", "--top", "20"],
+    ["containment", "--greedy", "20", "--prune", "--long"],
+    ["containment", "--order", "--tolerance", "0.2"],
+    ["inclusion", "--top", "20"],
+    ["hard", "1", "--greedy", "5"],
     ["evals"],
+    ["correlate"],
+    ["plot", "similarity", "-o", "a.svg"],
     ["sql", "select 1"],
     ["schema"],
 ]

@@ -12,7 +12,7 @@ import pytest
 import circuitdb
 from circuitdb.errors import MissingDatabase, SchemaMismatch, UsageError
 from circuitdb.queries import Database, Result
-from circuitdb.queries.containment import strongest
+from circuitdb.queries.cuts import Cut, hard
 from circuitdb.queries.ranks import midranks, spearman
 from circuitdb.records import Accuracy, Example
 from circuitdb.store import Store
@@ -126,7 +126,7 @@ def test_the_top_edges_macro_agrees(odd: tuple[Database, np.ndarray], n: int) ->
     for i, row in enumerate(scores, start=1):
         found = db.sql(f"SELECT edge_id FROM top_edges({i}, {n}) WHERE score <> 0 ORDER BY edge_id")
         edges = found.arrow()["edge_id"].to_pylist()
-        assert edges == strongest(row, n)[0].tolist()
+        assert edges == np.flatnonzero(hard(row[None], Cut.of(top=n), SHAPE).members[0]).tolist()
 
 
 def test_an_empty_database_gives_empty_answers(tmp_path: Path) -> None:
@@ -134,7 +134,8 @@ def test_an_empty_database_gives_empty_answers(tmp_path: Path) -> None:
     db = Database(tmp_path / "c.duckdb")
     answers = [
         db.circuits(), db.reliability(), db.similarity(), db.similarity().wide(), db.stability(), db.families(),
-        db.family_sweep(), db.containment(), db.containment().wide(), db.evaluations(),
+        db.family_sweep(), db.containment(), db.containment().wide(), db.evaluations(), db.containment_order(),
+        db.inclusion(), db.inclusion([Cut.of(greedy=3, prune=True)]),
     ]  # fmt: skip
     for answer in answers:
         assert len(answer) == 0
@@ -145,7 +146,7 @@ def test_an_empty_database_gives_empty_answers(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert str(db.stability().arrow().schema.field("stability").type) == "double"
     assert db.stability().notes == ("The database holds no circuit yet; `circuitdb ingest` fills it.",)
-    for ask in (db.top_edges, db.show):
+    for ask in (db.top_edges, db.show, db.hard_circuit):
         with pytest.raises(UsageError, match="There is no circuit 1; the database holds none yet"):
             ask(1)
 
