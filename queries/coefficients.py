@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from circuitdb.cuts import strongest
 from circuitdb.errors import UsageError
 from circuitdb.queries.pairing import Compare, Matrix, Pairs, Scores, paired
 from circuitdb.queries.ranks import centred_ranks, correlated, midranks
@@ -116,11 +117,7 @@ def _overlap(a: Scores, b: Scores, *, top: int, score: Callable[[Matrix, Matrix,
 def members(scores: Scores, top: int) -> npt.NDArray[np.int64]:
     """The `top` edges of [edge] by absolute score, ascending; ties go to the lower edge, and zero is never in."""
     strength = np.abs(scores)
-    if top >= np.count_nonzero(strength):
-        return np.flatnonzero(strength)
-    cut = np.partition(strength, len(strength) - top)[len(strength) - top]
-    above = np.flatnonzero(strength > cut)
-    return np.sort(np.concatenate((above, np.flatnonzero(strength == cut)[: top - len(above)])))
+    return np.flatnonzero(strongest(strength, min(top, int(np.count_nonzero(strength)))).kept)
 
 
 def _jaccard(shared: Matrix, a: Matrix, b: Matrix, n_edges: int) -> Matrix:

@@ -30,7 +30,7 @@ class Containment(Answer):
     Attributes:
         circuit_ids, labels: of the rows and columns of `shared`.
         n: [circuit], edges of each hard circuit; fewer than asked for where fewer can be in.
-        n_tied: [circuit], edges of equal strength of which the cut took some and left some; 0 if it split none.
+        n_tied: [circuit], edges left out although they tie with the weakest that is in.
         shared: [circuit, circuit], edges in both.
         n_edges: edges of the graph.
         title, notes: what it is; warnings and explanations.
@@ -141,8 +141,8 @@ def cut_notes(found: Hard, cut: Cut, labels: Sequence[str], n_edges: int) -> lis
     if found.n_tied.any():
         whose = enumeration(f"{label} {tied:,}" for label, tied in zip(labels, found.n_tied, strict=True) if tied)
         notes.append(
-            f"The cut splits a tie in {whose}: only the lower edge ids of so many edges of equal strength (n_tied) are "
-            "in, and the shares depend on that choice."
+            f"The cut splits a tie, leaving out so many edges as strong as the weakest that is in (n_tied): {whose}. "
+            "Those of lower edge ids are in, and the shares depend on that choice."
         )
     wanted = cut.size(n_edges)
     short = (found.n == 0) if cut.threshold is not None or cut.prune else (found.n < wanted)

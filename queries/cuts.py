@@ -22,7 +22,7 @@ from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.queries import arguments
 from circuitdb.queries.matrix import FloatArray
-from circuitdb.queries.paths import by_strength, grown, pruned
+from circuitdb.queries.paths import grown, pruned, ranked
 
 Members = npt.NDArray[np.bool_]
 Edges = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ class Cut:
 class Hard:
     """Hard circuits of one graph: `members` [circuit, edge], `n_tied` [circuit].
 
-    `n_tied` counts the edges of equal strength of which the cut took some and left some; 0 where it split none.
+    `n_tied` counts the edges that are left out although they tie with the weakest that is in.
     """
 
     members: Members
@@ -135,7 +135,7 @@ def hards(scores: FloatArray, cuts: Sequence[Cut], shape: GraphShape) -> list[Ha
             kept = Hard(strong >= cut.threshold, np.zeros(len(strong), np.int64))
         else:
             if (cut.signed, greedy) not in orders:
-                orders[cut.signed, greedy] = [grown(row, shape) if greedy else by_strength(row) for row in strong]
+                orders[cut.signed, greedy] = [grown(row, shape) if greedy else ranked(row) for row in strong]
             kept = _first(strong, orders[cut.signed, greedy], cut, shape)
         found.append(Hard(pruned(kept.members, shape), kept.n_tied) if cut.prune else kept)
     return found
@@ -154,18 +154,13 @@ def _first(strong: FloatArray, orders: Sequence[Edges], cut: Cut, shape: GraphSh
 
 
 def _tied(strong: FloatArray, members: Members, order: Edges, size: int, shape: GraphShape, *, greedy: bool) -> int:
-    """Of one circuit, [edge]: `Hard.n_tied`."""
-    last = order[size - 1]
-    if not greedy and strong[order[size]] < strong[last]:
-        return 0
-    equal = strong == strong[last]
-    left = equal & ~members
-    if greedy:
-        inside = np.append(np.zeros(shape.n_sources, bool), True)  # the logits
-        inside[shape.edge_sources[order[: size - 1]]] = True
-        left &= inside[shape.edge_target_nodes]
-    n_left = np.count_nonzero(left)
-    return int(np.count_nonzero(equal & members) + n_left) if n_left else 0
+    """Of one circuit, [edge]: `Hard.n_tied`; greedy, of the edges that could have come in instead of the last."""
+    weakest = strong[order[size - 1]]
+    if not greedy:
+        return int(np.count_nonzero(strong[order[size:]] == weakest)) if strong[order[size]] == weakest else 0
+    inside = np.append(np.zeros(shape.n_sources, bool), True)  # the logits
+    inside[shape.edge_sources[order[: size - 1]]] = True
+    return int(np.count_nonzero((strong == weakest) & ~members & inside[shape.edge_target_nodes]))
 
 
 def _size(name: str, value: object) -> int:

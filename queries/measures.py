@@ -28,9 +28,13 @@ from circuitdb.queries.selection import Selection
 from circuitdb.records import Json, canonical_json
 
 _WORTH = 1_000_000  # scores: what takes less than a tenth of a second is not kept
-_SOURCES = (
-    "coefficients", "comparison", "features", "jackknife", "matrix", "measures", "pairing", "ranks", "reliability",
-)  # fmt: skip
+_SOURCES = {  # of each package, what the numbers come from
+    "circuitdb": ("cuts.py", "graph.py", "sorting.py"),
+    "circuitdb.queries": (
+        "coefficients.py", "comparison.py", "features.py", "jackknife.py", "matrix.py", "measures.py", "pairing.py",
+        "ranks.py", "reliability.py", "sql/scores.sql", "sql/fold_scores.sql",
+    ),
+}  # fmt: skip
 _DELETED = "deleted_"
 
 
@@ -113,7 +117,6 @@ def unpacked(content: bytes) -> Measures | None:
 
 @cache
 def _code() -> str:
-    """SHA-256 of the modules that compute."""
-    package = files("circuitdb.queries")
-    whole = b"".join((package / f"{name}.py").read_bytes() for name in _SOURCES)
+    """SHA-256 of the files that compute."""
+    whole = b"".join((files(package) / name).read_bytes() for package, names in _SOURCES.items() for name in names)
     return hashlib.sha256(whole + np.__version__.encode()).hexdigest()

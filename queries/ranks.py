@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from circuitdb.queries.pairing import Matrix, Scores, paired
+from circuitdb.sorting import ascending
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,10 @@ def correlated(a: Matrix, b: Matrix) -> Matrix:
 def _ranked(matrix: Scores, places: Matrix) -> Matrix:
     """[row, edge]: the places of the scores of each row in ascending order, equal ones sharing the mean of theirs."""
     ranks = np.empty(matrix.shape)
-    index = np.arange(matrix.shape[1])
     for row, out in zip(matrix, ranks, strict=True):
         missing = np.isnan(row)
         some_missing = bool(missing.any())
-        order, ordered = _sorted(row, index, packed=row.dtype == np.float32 and not some_missing)
+        order, ordered = _sorted(row) if some_missing or row.dtype != np.float32 else ascending(row)
         out[order] = _shared(places, np.flatnonzero(ordered[1:] == ordered[:-1]))
         if some_missing:
             out[missing] = np.nan
@@ -93,20 +93,7 @@ def _shared(places: Matrix, tied: npt.NDArray[np.int64]) -> Matrix:
     return shared
 
 
-def _sorted(
-    values: Scores, index: npt.NDArray[np.int64], *, packed: bool
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.generic]]:
-    """(indices of the values in ascending order, something that is equal where the sorted values are)."""
-    if not packed:
-        order = np.argsort(values)
-        return order, values[order]
-    # Score and index in one whole number: its sort takes half the time of an argsort. Adding 0 makes -0.0 into 0.0; the
-    # bits of a float32 are in the order of its values once those below the sign are turned round for negative ones.
-    bits = (values + np.float32(0)).view(np.int32)
-    keys = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).astype(np.int64)
-    keys <<= 32
-    keys |= index
-    keys.sort()
-    ordered = keys >> 32
-    keys &= 0xFFFFFFFF
-    return keys, ordered
+def _sorted(values: Scores) -> tuple[npt.NDArray[np.int64], Scores]:
+    """(places of the values in ascending order, the sorted values)."""
+    order = np.argsort(values)
+    return order, values[order]

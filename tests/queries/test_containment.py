@@ -70,10 +70,10 @@ def test_an_empty_circuit_has_no_share() -> None:
 
 def test_split_ties_are_noted() -> None:
     found = of([1, 1, 1, 0, 0, 0, 0, 0], [1, 2, 3, 0, 0, 0, 0, 0], top=2)
-    assert found.n_tied.tolist() == [3, 0]
+    assert found.n_tied.tolist() == [1, 0]
     assert found.notes == (
-        "The cut splits a tie in a 3: only the lower edge ids of so many edges of equal strength (n_tied) are in, and "
-        "the shares depend on that choice.",
+        "The cut splits a tie, leaving out so many edges as strong as the weakest that is in (n_tied): a 1. Those of "
+        "lower edge ids are in, and the shares depend on that choice.",
     )
     assert found.wide().notes == found.notes
 
