@@ -57,12 +57,18 @@ CREATE MACRO folded_name(name) AS lower(regexp_replace(name, '\s+', '', 'g'));
 COMMENT ON MACRO folded_name IS 'A name without its spaces and in small letters: names that differ in these alone are alike.';
 
 CREATE VIEW known_names AS
-WITH model_form AS (
-    SELECT model_id, name,
-           CASE WHEN count(*) OVER (PARTITION BY name) = 1 THEN name
-                ELSE name || '@' || coalesce(left(weights_digest, 8), revision, model_id::VARCHAR) END AS shown,
-           revision, left(weights_digest, 8) AS digits
+WITH namesake AS (
+    SELECT name, count(*) AS n, count(DISTINCT revision) AS n_revisions, count(DISTINCT left(weights_digest, 8)) AS n_digits
     FROM model
+    GROUP BY name
+), model_form AS (
+    SELECT model_id, name, revision, left(weights_digest, 8) AS digits,
+           CASE WHEN n = 1 THEN name
+                WHEN n_revisions = n THEN name || '@' || revision
+                WHEN n_digits = n THEN name || '@' || left(weights_digest, 8)
+                ELSE name || '#' || model_id END AS shown
+    FROM model
+    JOIN namesake USING (name)
 ), subtask_form AS (
     SELECT s.subtask_id, s.task_id, s.name, t.name AS task FROM subtask AS s JOIN task AS t USING (task_id)
 )

@@ -104,6 +104,28 @@ def test_a_name_of_several_is_taken_for_none(path: Path, tmp_path: Path) -> None
     assert matches(db)["tiny@digest o"] == ("tiny@digest o", "same")
 
 
+@pytest.mark.parametrize(
+    ("revisions", "digests"),
+    [(("a", "b"), ("0", "1")), (("a", "a"), ("0", "1")), ((None, "b"), ("0", "1")), (("a", None), ("0", None))],
+)
+def test_a_model_goes_by_the_name_of_every_other_answer(
+    tmp_path: Path, revisions: tuple[str | None, ...], digests: tuple[str | None, ...]
+) -> None:
+    """By revision where each has one of its own, else by digest, else by number."""
+    path = tmp_path / "circuits.duckdb"
+    for revision, digest in zip(revisions, digests, strict=True):
+        of = replace(model(), revision=revision, weights_digest=digest)
+        Store(path).write(circuit(of=of, salt=str(of)), np.zeros(SHAPE.n_edges))
+    db = Database(path)
+    shown = [str(row["model"]) for row in db.circuits().rows()]
+    with reading(path) as connection:
+        names = connection.execute("SELECT DISTINCT shown FROM known_names WHERE kind = 'model'").fetchall()
+    assert len(set(shown)) == 2
+    assert sorted(name for (name,) in names) == sorted(shown)
+    db.add_evaluations([board(tmp_path, f"{shown[1]},1+1,1")], "board")
+    assert matches(db)[shown[1]] == (shown[1], "same")
+
+
 def test_a_name_counts_as_soon_as_the_database_has_it(path: Path, tmp_path: Path) -> None:
     db = Database(path)
     db.add_evaluations([board(tmp_path, "huge,1+1,1")], "board")
