@@ -22,7 +22,14 @@ def test_its_blocks_run(
     for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(block, names)
     said = capsys.readouterr().out
-    for part in ("examples_needed", "silhouette", "H0 barcode of 9", "corrected separation", "Neighbours, 6 pairs"):
+    for part in (
+        "examples_needed",
+        "silhouette",
+        "H0 barcode of 9",
+        "corrected separation",
+        "Neighbours, 6 pairs",
+        "p_value",
+    ):
         assert part in said
 
 
