@@ -8,12 +8,11 @@ import duckdb
 import pyarrow as pa
 
 from circuitdb.connection import reading
-from circuitdb.graph import GraphShape
-from circuitdb.queries import arguments, matrix
+from circuitdb.errors import UsageError
+from circuitdb.queries import arguments
 from circuitdb.queries.columns import texts
-from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.models import model_names
-from circuitdb.queries.selection import Where, select
+from circuitdb.queries.selection import Selection, select
 
 
 class Asking:
@@ -30,12 +29,13 @@ class Asking:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.path!r})"
 
-    def _graph_scores(self, where: Where) -> tuple[ScoreMatrix, GraphShape]:
-        """Signed scores without folds, and the shape of their graph."""
-        with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, where).compared()
-            scores = matrix.read(connection, chosen)
-        return scores, chosen.members[0].shape if chosen.members else GraphShape(1, 1)
+
+def the_circuit(connection: duckdb.DuckDBPyConnection, circuit: int) -> Selection:
+    """The circuit of this number. Raises UsageError where there is none."""
+    chosen = select(connection, {"circuits": circuit})
+    if not chosen.members:
+        raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
+    return chosen
 
 
 def with_models(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> pa.Table:

@@ -25,12 +25,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from circuitdb.queries.coefficients import coefficient
 from circuitdb.queries.columns import integers, numbers, texts
+from circuitdb.queries.comparison import EVERY_EDGE, Comparison
 from circuitdb.queries.metrics import Values
-from circuitdb.queries.ranks import midranks, spearman
+from circuitdb.queries.ranks import centred_ranks
 from circuitdb.queries.result import Answer, Result, count
 from circuitdb.queries.selection import Group, Selection
 from circuitdb.queries.similarity import Similarity
+from circuitdb.queries.stability import distinct_subtasks
 
 Vector = npt.NDArray[np.float64]
 _Z = 1.959963984540054  # 97.5% of the normal distribution
@@ -109,7 +112,7 @@ def of_subtasks(found: Sequence[Compared], values: Values) -> list[Points]:
     fields = _telling([group for group, _, _ in found])
     points = []
     for group, selection, similarity in found:
-        apart = _apart(selection)
+        apart, _ = distinct_subtasks(selection)
         value = np.array([values.subtask.get(key, math.nan) for key in selection.ids], np.float64)
         means = _means(similarity.matrix, apart), _means(similarity.ceiling, apart)
         points.append(Points(_named(group, fields), selection.labels, *means, value))
@@ -124,7 +127,7 @@ def of_models(found: Sequence[Compared], values: Values) -> list[Points]:
         rows = []
         for group, selection, similarity in found:
             if group.task == task:
-                upper = np.triu(_apart(selection))
+                upper = np.triu(distinct_subtasks(selection)[0])
                 whole = [values.task[key] for key in selection.ids if key in values.task]
                 each = [values.subtask[key] for key in selection.ids if key in values.subtask]
                 means = (
@@ -138,7 +141,15 @@ def of_models(found: Sequence[Compared], values: Values) -> list[Points]:
     return points
 
 
-def correlation(points: Sequence[Points], *, over: str, metric: str, on: str, notes: Sequence[str] = ()) -> Correlation:
+def correlation(
+    points: Sequence[Points],
+    *,
+    over: str,
+    metric: str,
+    on: str,
+    how: Comparison = EVERY_EDGE,
+    notes: Sequence[str] = (),
+) -> Correlation:
     """Put the answer together: see `Database.correlate`."""
     said = list(notes)
     for part in points:
@@ -148,7 +159,8 @@ def correlation(points: Sequence[Points], *, over: str, metric: str, on: str, no
     if any(len(part.labels) - np.count_nonzero(np.isnan(part.value)) < 4 for part in points):
         said.append("Under four points there is no interval, and a correlation says next to nothing.")
     what = "mean similarity to the others" if over == "subtasks" else "stability"
-    title = f"Spearman's rho of {what} ({on} scores) with {metric}, over {over}: {count(len(points), 'correlation')}"
+    title = f"Spearman's rho of {what} ({how.prefix}{on} scores) with {metric}, over {over}: "
+    title += count(len(points), "correlation")
     return Correlation(tuple(points), over, metric, on, title, tuple(dict.fromkeys(said)))
 
 
@@ -162,7 +174,7 @@ def interval(rho: float, n: int) -> tuple[float, float]:
 
 def p_value(a: Vector, b: Vector) -> float:
     """How often a permutation of b gives a |rho| as large; NaN where rho is undefined."""
-    ranks = midranks(np.stack((a, b))) - (len(a) + 1) / 2
+    ranks = centred_ranks(np.stack((a, b)))
     if len(a) < 2 or not ranks.any(axis=1).all():
         return math.nan
     if len(a) <= _N_EXACT:
@@ -177,7 +189,7 @@ def p_value(a: Vector, b: Vector) -> float:
 def _row(points: Points) -> tuple[float, ...]:
     known = ~np.isnan(points.similarity) & ~np.isnan(points.value)
     a, b = points.similarity[known], points.value[known]
-    rho = float(spearman(a[None], b[None]).rho[0, 0]) if len(a) > 1 else math.nan
+    rho = float(coefficient("spearman", a[None], b[None]).values[0, 0]) if len(a) > 1 else math.nan
     ceiling = points.ceiling[known]
     return (len(a), len(known) - len(a), rho, *interval(rho, len(a)), p_value(a, b), _mean(ceiling))
 
@@ -192,12 +204,6 @@ def _means(matrix: Vector, apart: npt.NDArray[np.bool_]) -> Vector:
 def _mean(values: Vector) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else math.nan
-
-
-def _apart(selection: Selection) -> npt.NDArray[np.bool_]:
-    """[circuit, circuit]: whether they are of distinct subtasks."""
-    subtasks = np.array([member.subtask for member in selection.members], object)
-    return np.asarray(subtasks[:, None] != subtasks[None, :], bool)
 
 
 def _telling(groups: Sequence[Group]) -> list[str]:

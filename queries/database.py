@@ -10,7 +10,7 @@ import pyarrow as pa
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
 from circuitdb.queries import arguments, faithfulness, matrix, named, reliability, schema
-from circuitdb.queries.asking import with_models
+from circuitdb.queries.asking import the_circuit, with_models
 from circuitdb.queries.evaluations import Evaluations
 from circuitdb.queries.faithfulness import SELECTIONS, Faithfulness
 from circuitdb.queries.groupings import Groupings
@@ -84,9 +84,7 @@ class Database(Groupings, HardCircuits, Evaluations):
         """
         circuit, n = arguments.whole("circuit", circuit), arguments.amount("edge", n)
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, {"circuits": circuit})
-            if not chosen.members:
-                raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
+            chosen = the_circuit(connection, circuit)
             table = named.run(connection, "top_edges", circuit=circuit, n=n)
         return Result(table, f"Strongest {count(len(table), 'edge')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
@@ -97,9 +95,7 @@ class Database(Groupings, HardCircuits, Evaluations):
         """
         circuit = arguments.whole("circuit", circuit)
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, {"circuits": circuit})
-            if not chosen.members:
-                raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
+            chosen = the_circuit(connection, circuit)
             table = named.run(connection, "node_scores", circuit=circuit)
         return Result(table, f"Scores of {count(len(table), 'node')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
@@ -108,7 +104,7 @@ class Database(Groupings, HardCircuits, Evaluations):
         circuit = arguments.whole("circuit", circuit)
         strongest = self.top_edges(circuit, edges)
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, {"circuits": circuit})
+            chosen = the_circuit(connection, circuit)
             scores = matrix.read(connection, chosen, folds=True)
             provenance = named.run(connection, "provenance", circuit=circuit)
             skipped = named.run(connection, "skipped", circuit=circuit)

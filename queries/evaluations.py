@@ -111,7 +111,8 @@ class Evaluations(Measuring):
         similarity to those of other subtasks against the metric. Over `models`, one row a task, its points are the
         groups: their stability against the metric on the whole task, or its mean over their subtasks. `low` and `high`
         bound rho with 95% (Bonett and Wright), `p_value` is by permutation; circuits without a value are left out, and
-        named in the notes. `filter` says which reading of the answers, where there are several.
+        named in the notes. `filter` says which reading of the answers, where there are several; `kind` and the edges
+        say what similarity is, as in `similarity`.
 
         Raises UsageError for a metric that the database does not have, or where several values leave a choice.
         """
@@ -128,7 +129,8 @@ class Evaluations(Measuring):
             for (group, part), one in zip(groups.items(), found, strict=True)
         ]
         make = correlation.of_subtasks if over == "subtasks" else correlation.of_models
-        return correlation.correlation(make(compared, values), over=over, metric=with_, on=on, notes=chosen.notes)
+        points = make(compared, values)
+        return correlation.correlation(points, over=over, metric=with_, on=on, how=how, notes=chosen.notes)
 
 
 def _map(connection: duckdb.DuckDBPyConnection, name: str | None) -> Result:

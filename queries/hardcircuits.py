@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from circuitdb.errors import UsageError
-from circuitdb.queries import arguments, containment, inclusion, order
-from circuitdb.queries.asking import Asking
+from circuitdb.connection import reading
+from circuitdb.graph import GraphShape
+from circuitdb.queries import arguments, containment, inclusion, matrix, order
+from circuitdb.queries.asking import Asking, the_circuit
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.cuts import Cut, hard
+from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.order import Order
 from circuitdb.queries.result import Result
-from circuitdb.queries.selection import Where
+from circuitdb.queries.selection import Where, select
 
 
 class HardCircuits(Asking):
@@ -43,7 +45,7 @@ class HardCircuits(Asking):
         Raises UsageError if the circuits are of different graph shapes, or for two cuts at once.
         """
         cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
-        scores, shape = self._graph_scores(where)
+        scores, shape = self._scores(where)
         return containment.containment(scores, cut, shape)
 
     def containment_order(
@@ -64,7 +66,7 @@ class HardCircuits(Asking):
         The cut is that of `containment`.
         """
         cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
-        scores, shape = self._graph_scores(where)
+        scores, shape = self._scores(where)
         return order.order(containment.containment(scores, cut, shape), tolerance)
 
     def inclusion(
@@ -77,7 +79,7 @@ class HardCircuits(Asking):
         `only_in` names the circuit of an edge that no other has. The title counts them, beside what chance would give
         for circuits of the same sizes.
         """
-        scores, shape = self._graph_scores(where)
+        scores, shape = self._scores(where)
         return inclusion.inclusion(scores, cuts, shape, consensus=consensus, least=least)
 
     def hard_circuit(
@@ -94,8 +96,15 @@ class HardCircuits(Asking):
         """The edges of one hard circuit in edge order: edge, source, target, score, edge_id; cut: see `containment`."""
         cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
         circuit = arguments.whole("circuit", circuit)
-        scores, shape = self._graph_scores({"circuits": circuit})
-        if not scores.circuit_ids:
-            raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
-        found = hard(scores.scores, cut, shape)
-        return containment.edges(scores, found, cut, shape)
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = the_circuit(connection, circuit)
+            scores = matrix.read(connection, chosen)
+        shape = chosen.members[0].shape
+        return containment.edges(scores, hard(scores.scores, cut, shape), cut, shape)
+
+    def _scores(self, where: Where) -> tuple[ScoreMatrix, GraphShape]:
+        """The scores of circuits of one graph, and its shape."""
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where).compared()
+            scores = matrix.read(connection, chosen)
+        return scores, chosen.members[0].shape if chosen.members else GraphShape(1, 1)

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from circuitdb.queries import matrix
+from circuitdb.queries.coefficients import coefficient
 from circuitdb.queries.columns import integers, numbers
 from circuitdb.queries.pairing import Matrix
-from circuitdb.queries.ranks import spearman
 from circuitdb.queries.selection import Selection, select
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def _pairs(connection: duckdb.DuckDBPyConnection, circuits: frozenset[int] | Non
     parts = []
     for graph in dict.fromkeys(member.graph_id for member in members):
         own = Selection(tuple(member for member in members if member.graph_id == graph))
-        found = spearman(matrix.read(connection, own).scores)
+        found = coefficient("spearman", matrix.read(connection, own).scores)
         ids = np.array(own.ids)
-        first, second = np.indices(found.rho.shape).reshape(2, -1)
-        parts.append((ids[first], ids[second], found.rho.ravel(), found.n_edges.ravel()))
+        first, second = np.indices(found.values.shape).reshape(2, -1)
+        parts.append((ids[first], ids[second], found.values.ravel(), found.n_edges.ravel()))
     empty = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
     a, b, rho, n_edges = (np.concatenate(column) for column in zip(empty, *parts, strict=True))
     return a, b, rho, n_edges

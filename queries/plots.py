@@ -17,6 +17,7 @@ import numpy.typing as npt
 from circuitdb.errors import UsageError
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.correlation import Correlation
+from circuitdb.queries.linkage import tree
 from circuitdb.queries.result import Result
 from circuitdb.queries.similarity import Similarity
 
@@ -38,13 +39,14 @@ Matrix = npt.NDArray[np.float64]
 def similarity(found: Similarity, *, corrected: bool = False, by_likeness: bool = False) -> Figure:
     """The similarity matrix as a heat map, with each circuit's reliability beside its row.
 
-    In the order of the subtasks' parameters, or with `by_likeness` in that of the leaves of an average-linkage tree.
+    In the order of the subtasks' parameters, or with `by_likeness` in that of the leaves of the complete-linkage tree.
     """
     values = found.values(corrected=corrected)
-    order = _leaves(values) if by_likeness else np.arange(len(values))
+    order = tree(values, "complete").order() if by_likeness else list(range(len(values)))
     labels = [found.labels[i] for i in order]
     figure, (beside, axes) = _figure(_side(len(values)), 1, 2, width_ratios=[1, max(len(values), 4)])
-    name = "corrected for attenuation" if corrected else "Spearman's rho"
+    name = "Spearman's rho" if found.short == "rho" else found.short
+    name += ", corrected for attenuation" if corrected else ""
     limit = float(np.nanmax([1.0, *np.abs(values[~np.isnan(values)])])) if values.size else 1.0
     image = _heat(axes, values[np.ix_(order, order)], limit, labels, labels)
     axes.set_yticks([])
@@ -242,15 +244,3 @@ def _dress(axes: Axes, *, xlabel: str = "", ylabel: str = "") -> None:
 def _side(n: int) -> float:
     """Height of a square matrix of n rows with its labels, in inches."""
     return max(2.2, min(WIDTH + 0.6, 1.2 + 0.25 * n))
-
-
-def _leaves(values: Matrix) -> npt.NDArray[np.int64]:
-    """Rows in the order of the leaves of an average-linkage tree of 1 - similarity; an unknown one counts as 0."""
-    if len(values) < 3:
-        return np.arange(len(values))
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
-    apart = 1 - np.clip(np.nan_to_num(values, nan=0.0), -1, 1)
-    np.fill_diagonal(apart, 0)
-    return np.asarray(leaves_list(linkage(squareform(apart, checks=False), "average", optimal_ordering=True)), np.int64)

@@ -9,21 +9,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from circuitdb.queries.pairing import Matrix, Scores, paired
+from circuitdb.queries.pairing import Matrix, Scores
 from circuitdb.sorting import ascending
-
-
-@dataclass(frozen=True)
-class Correlations:
-    """`rho` [row, other row] in -1..1, NaN where it is undefined; `n_edges` [row, other row], the edges it is over."""
-
-    rho: Matrix
-    n_edges: npt.NDArray[np.int64]
 
 
 def midranks(matrix: Scores) -> Matrix:
@@ -32,23 +22,6 @@ def midranks(matrix: Scores) -> Matrix:
     -0.0 and 0.0 are equal.
     """
     return _ranked(matrix, np.arange(1.0, matrix.shape[1] + 1))
-
-
-def spearman(matrix: Scores, other: Scores | None = None) -> Correlations:
-    """Spearman's rho of the rows of [row, edge] with each other, or with the rows of `other` [other row, edge].
-
-    Equals scipy.stats.spearmanr to rounding. NaN where either row is constant over the common edges, or has fewer than
-    two: no agreement is 0, but nothing to agree on is undefined. Among the rows of one matrix the result is exactly
-    symmetric, with exactly 1 on the diagonal.
-    """
-    found = paired(matrix, other, _rank_correlation)
-    return Correlations(found.values, found.n_edges)
-
-
-def _rank_correlation(a: Scores, b: Scores) -> Matrix:
-    """[row, other row]: Spearman's rho of rows without gaps; the same object twice is ranked once."""
-    first = centred_ranks(a)
-    return correlated(first, first if a is b else centred_ranks(b))
 
 
 def centred_ranks(matrix: Scores) -> Matrix:

@@ -18,7 +18,7 @@ class Over(StrEnum):
     MODELS = "models"
 
 
-@question()
+@question(compares=True)
 def correlate(
     ask: Ask,
     with_: Annotated[
@@ -41,5 +41,5 @@ def correlate(
 
     Example: circuitdb correlate --with harness.acc
     """
-    found = ask.database.correlate(with_, over=over.value, filter=reader, on=on.value, **ask.filters)
+    found = ask.database.correlate(with_, over=over.value, filter=reader, on=on.value, **ask.comparison, **ask.filters)
     output.answer(found.long() if points else found.result(), ask.form)

@@ -56,6 +56,15 @@ def test_over_subtasks_by_scipy(db: Database) -> None:
     assert [point["ceiling"] for point in points] == pytest.approx((ceiling.sum(axis=1) / 8).tolist(), abs=1e-12)
 
 
+def test_similarity_is_of_the_kind_and_the_edges_that_are_asked_for(db: Database) -> None:
+    found = db.correlate(kind="pearson", source="head")
+    apart = db.similarity(kind="pearson", source="head").matrix
+    means = (apart.sum(axis=1) - 1) / 8
+    accuracies = [1 / (a + b) for a, b in addition_scores()]
+    assert found.rows()[0]["rho"] == pytest.approx(stats.spearmanr(means, accuracies).statistic, abs=1e-12)
+    assert "(Pearson's r (from head), signed scores) with" in found.title
+
+
 def test_over_models(several: Path) -> None:
     db = Database(several)
     found = db.correlate(over="models")

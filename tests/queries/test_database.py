@@ -12,8 +12,9 @@ import pytest
 import circuitdb
 from circuitdb.errors import MissingDatabase, SchemaMismatch, UsageError
 from circuitdb.queries import Database, Result
+from circuitdb.queries.coefficients import coefficient
 from circuitdb.queries.cuts import Cut, hard
-from circuitdb.queries.ranks import midranks, spearman
+from circuitdb.queries.ranks import midranks
 from circuitdb.records import Accuracy, Example
 from circuitdb.store import Store
 from stores import SHAPE, circuit
@@ -103,12 +104,12 @@ def test_evaluations(tmp_path: Path) -> None:
 
 def test_the_similarity_macro_agrees(odd: tuple[Database, np.ndarray]) -> None:
     db, scores = odd
-    found = spearman(scores)
+    found = coefficient("spearman", scores)
     for a in range(4):
         for b in range(4):
             row = db.sql(f"SELECT * FROM similarity({a + 1}, {b + 1})").rows()[0]
             assert row["n_edges"] == found.n_edges[a, b]
-            expected = None if np.isnan(found.rho[a, b]) else pytest.approx(found.rho[a, b], abs=1e-12)
+            expected = None if np.isnan(found.values[a, b]) else pytest.approx(found.values[a, b], abs=1e-12)
             assert row["similarity"] == expected
 
 

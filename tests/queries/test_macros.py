@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -15,6 +17,7 @@ from scipy import stats
 from circuitdb.graph import GraphShape
 from circuitdb.queries import Database, macros
 from circuitdb.queries.cuts import Cut
+from circuitdb.queries.selection import Group
 from circuitdb.store import Store
 from stores import SHAPE, circuit, model
 
@@ -122,6 +125,34 @@ def test_stability_is_the_mean_over_distinct_subtasks(
     assert (second["model"], second["n_subtasks"], second["n_pairs"], second["stability"]) == ("other", 1, 0, None)
     mine = Database(path).stability(model="tiny").rows()[0]
     assert (mine["stability"], mine["n_pairs"]) == (pytest.approx(expected, abs=1e-12), 5)
+
+
+def test_groups_are_those_of_the_database(tmp_path: Path) -> None:
+    """Two subtasks, scored in one way and then in others: a pair never mixes two ways, in SQL as in Python."""
+    ways: list[dict[str, Any]] = [
+        {}, {"method": "eap"}, {"steps": 7}, {"grid": "left"}, {"metric": "nll"}, {"positions": "answer"},
+        {"contrast": "corrected"}, {"ablation": "zero"}, {"sign_convention": "other"}, {"prompt_style": "zero-shot"},
+        {"shots": 1}, {"seed": 5}, {"n_examples": 9}, {"dtype": "float64"}, {"model": model("second")},
+        {"subtask": "task"},
+    ]  # fmt: skip
+    fields = {field for way in ways for field in way} | {"revision"}
+    assert {field.name for field in dataclasses.fields(Group)} - {"model_id"} <= fields | {"task", "examples"}
+    store = Store(tmp_path / "c.duckdb")
+    rng = np.random.default_rng(0)
+    for i, way in enumerate(ways):
+        for name in ("1+1", "1+2"):
+            one = circuit(name, salt=f"{i}", task="other" if "subtask" in way else "addition")
+            one = dataclasses.replace(one, **{field: value for field, value in way.items() if field != "subtask"})
+            store.write(one, rng.standard_normal(SHAPE.n_edges).astype(np.float32))
+    db = Database(tmp_path / "c.duckdb")
+    ours, served = db.stability().rows(), db.sql("FROM stability()").rows()
+    with duckdb.connect(str(tmp_path / "c.duckdb"), read_only=True) as connection:
+        alone = rows(connection, "FROM stability()")
+    expected = sorted(float(str(row["stability"])) for row in ours)
+    assert len(set(expected)) == len(ways)
+    for found in (ours, served, alone):
+        assert {(row["n_subtasks"], row["n_pairs"]) for row in found} == {(2, 1)}
+        np.testing.assert_allclose(sorted(float(str(row["stability"])) for row in found), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [-1.0, -0.05, 0.0, 0.1, 0.6, 0.99])
