@@ -143,6 +143,7 @@ def of_models(found: Sequence[Compared], values: Values) -> list[Points]:
 
 def correlation(
     points: Sequence[Points],
+    found: Sequence[Compared] = (),
     *,
     over: str,
     metric: str,
@@ -150,8 +151,12 @@ def correlation(
     how: Comparison = EVERY_EDGE,
     notes: Sequence[str] = (),
 ) -> Correlation:
-    """Put the answer together: see `Database.correlate`."""
+    """Put the answer together, with what the similarities `found` must say: see `Database.correlate`."""
     said = list(notes)
+    fields = _telling([group for group, _, _ in found])
+    for group, selection, similarity in found:
+        whose = f"{_named(group, fields)}: " if len(found) > 1 else ""
+        said += [*(f"{whose}{note}" for note in similarity.notes_elsewhere), *selection.duplicates()]
     for part in points:
         lacking = [label for label, value in zip(part.labels, part.value, strict=True) if math.isnan(value)]
         if lacking:

@@ -130,7 +130,7 @@ class Evaluations(Measuring):
         ]
         make = correlation.of_subtasks if over == "subtasks" else correlation.of_models
         points = make(compared, values)
-        return correlation.correlation(points, over=over, metric=with_, on=on, how=how, notes=chosen.notes)
+        return correlation.correlation(points, compared, over=over, metric=with_, on=on, how=how, notes=chosen.notes)
 
 
 def _map(connection: duckdb.DuckDBPyConnection, name: str | None) -> Result:

@@ -65,6 +65,11 @@ def test_similarity_is_of_the_kind_and_the_edges_that_are_asked_for(db: Database
     assert "(Pearson's r (from head), signed scores) with" in found.title
 
 
+def test_what_the_similarities_must_say_is_said(several: Path) -> None:
+    notes = Database(several).correlate().notes
+    assert any(note.startswith("m0, addition: The median reliability is ") for note in notes)
+
+
 def test_over_models(several: Path) -> None:
     db = Database(several)
     found = db.correlate(over="models")
