@@ -54,8 +54,7 @@ def classical(squares: Matrix) -> tuple[Matrix, float]:
     """([point, 2], the share of the squared distances that they show) of squared distances [point, point].
 
     Of each axis the largest coordinate is positive, so that equal distances give equal maps. The share is of the
-    positive
-    eigenvalues: distances that no space has make some negative.
+    positive eigenvalues: distances that no space has make some negative.
     """
     n = len(squares)
     if n < 2:

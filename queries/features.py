@@ -99,7 +99,7 @@ class Ends:
     @classmethod
     def of(cls, shape: GraphShape) -> Ends:
         """By arithmetic on the order of sources and targets (`circuitdb.graph`)."""
-        source, target = (ids.astype(np.int64) for ids in np.nonzero(shape.mask))
+        source, target = (ids.astype(np.int64) for ids in (shape.edge_sources, shape.edge_targets))
         width, n_heads = 3 * shape.n_heads + 1, shape.n_heads
         place, logits = target % width, target == shape.n_targets - 1
         to_head = (place < width - 1) & ~logits

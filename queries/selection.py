@@ -53,6 +53,9 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "subtask": ("subtask", "subtasks"),
     "method": ("method", "methods"),
     "metric": ("metric", "metrics"),
+    "positions": ("choice of positions", "positions"),
+    "contrast": ("contrast", "contrasts"),
+    "ablation": ("ablation", "ablations"),
     "prompt_style": ("prompt style", "prompt_styles"),
     "shots": ("number of shots", "shots"),
     "seed": ("seed", "seeds"),
@@ -74,6 +77,9 @@ class Where(TypedDict, total=False):
     subtask: Names
     method: Names
     metric: Names
+    positions: Names
+    contrast: Names
+    ablation: Names
     prompt_style: Names
     shots: Numbers
     seed: Numbers

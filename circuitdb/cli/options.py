@@ -159,6 +159,9 @@ def _ask(values: dict[str, object]) -> Ask:
         "subtask": _names(values.get("subtask")),
         "method": _names(values.get("method")),
         "metric": _names(values.get("metric")),
+        "positions": _names(values.get("positions")),
+        "contrast": _names(values.get("contrast")),
+        "ablation": _names(values.get("ablation")),
         "prompt_style": _names(values.get("prompt_style")),
         "shots": _numbers(values.get("shots")),
         "seed": _numbers(values.get("seed")),
@@ -210,7 +213,8 @@ def _parameter(name: str, annotation: object, default: object) -> inspect.Parame
 
 
 def _name_filter(name: str) -> inspect.Parameter:
-    option = typer.Option(f"--{name}", metavar="NAME", help=f"Only circuits of this {name}; may be repeated.")
+    this = "these" if name.endswith("s") else "this"
+    option = typer.Option(f"--{name}", metavar="NAME", help=f"Only circuits of {this} {name}; may be repeated.")
     return _parameter(name, Annotated[list[str] | None, option], None)
 
 
@@ -247,6 +251,7 @@ _COMPARISON = [
 ]
 _FILTERS = [
     *(_name_filter(name) for name in ("model", "task", "subtask", "method", "metric")),
+    *(_name_filter(name) for name in ("positions", "contrast", "ablation")),
     _parameter(
         "prompt_style",
         Annotated[

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LABELS = 2  # of a row of the matrix: the circuit and its reliability
 _NUMBERS = ("shots", "seed", "examples", "circuit")
-_NAMES = ("model", "task", "subtask", "method", "metric", "prompt_style")
+_NAMES = ("model", "task", "subtask", "method", "metric", "positions", "contrast", "ablation", "prompt_style")
 
 
 @question(compares=True)

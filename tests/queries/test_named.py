@@ -12,7 +12,21 @@ from circuitdb.queries import named
 
 PARAMETERS: dict[str, dict[str, named.Parameter]] = {
     "selection": dict.fromkeys(
-        ["models", "tasks", "subtasks", "methods", "metrics", "prompt_styles", "shots", "seeds", "examples", "circuits"]
+        [
+            "models",
+            "tasks",
+            "subtasks",
+            "methods",
+            "metrics",
+            "positions",
+            "contrasts",
+            "ablations",
+            "prompt_styles",
+            "shots",
+            "seeds",
+            "examples",
+            "circuits",
+        ]
     ),
     "models": {},
     "scores": {"circuits": [1, 2], "first": 1, "last": 2},
