@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from circuitdb import sqlfiles
 from circuitdb.queries import matrix
 from circuitdb.queries.coefficients import coefficient
 from circuitdb.queries.columns import integers, numbers
@@ -29,13 +30,6 @@ PAIRS = "pair_similarities"
 Ids: TypeAlias = "npt.NDArray[np.int64]"
 Columns: TypeAlias = "tuple[Ids, Ids, Matrix, Ids]"
 _OF_ALL_PAIRS = frozenset({"stability", "families"})
-_LOOKUP = """
-CREATE TEMP MACRO similarity(a, b) AS TABLE
-WITH _asked AS (SELECT a AS _a, b AS _b)
-SELECT max(s.similarity) AS similarity, coalesce(max(s.n_edges), 0) AS n_edges
-FROM _asked AS q
-LEFT JOIN _similarities AS s ON s.a_id = q._a AND s.b_id = q._b
-"""
 
 
 def serve(connection: duckdb.DuckDBPyConnection, tokens: Sequence[Token]) -> None:
@@ -46,7 +40,7 @@ def serve(connection: duckdb.DuckDBPyConnection, tokens: Sequence[Token]) -> Non
         return
     a, b, rho, n_edges = _pairs(connection, None if everything else _literals(tokens))
     connection.register("_similarities", _table(a, b, rho, n_edges))
-    connection.execute(_LOOKUP)
+    connection.execute(sqlfiles.load("circuitdb.sql", "served_similarity"))
     if everything:
         once = a < b
         connection.register(PAIRS, _table(a[once], b[once], rho[once], n_edges[once]))

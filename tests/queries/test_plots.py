@@ -132,6 +132,11 @@ def test_similarity_and_reliability_are_those_of_the_answer(db: Database, figure
     assert {"1+1", "3+3", "reliability (black: 1)", "similarity of signed scores\n(Spearman's rho)"} <= set(written)
 
 
+def test_another_coefficient_is_named(db: Database) -> None:
+    label = "similarity of signed scores\n(cosine over nodes)"
+    assert label in words(plots.similarity(db.similarity(kind="cosine", level="node")))
+
+
 def test_like_stands_beside_like(db: Database, figures: dict[str, Figure]) -> None:
     axes = figures["likeness"].axes[1]
     order = [label.get_text() for label in axes.get_xticklabels()]
