@@ -83,6 +83,11 @@ class Accuracy:
     metric: str = "accuracy"
 
 
+# Sizes that circuits are cut at, as shares of all edges: those of the MIB benchmark; and ways of choosing edges.
+SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+TOP_ABSOLUTE, TOP_SIGNED = SELECTIONS = ("top-absolute", "top-signed")
+
+
 @dataclass(frozen=True)
 class Faithfulness:
     """A circuit cut to `n_edges` edges and run on the examples of a circuit, its own or another one.

@@ -48,12 +48,7 @@ class Store:
     def finished(self, *, by_example: bool = False) -> dict[str, int]:
         """Spec digest to circuit id of every stored circuit; of those with scores of single examples, if asked."""
         with writing(self.path, timeout=self.timeout) as connection:
-            rows = connection.execute(
-                "SELECT spec_digest, circuit_id FROM circuit "
-                "WHERE NOT ? OR circuit_id IN (SELECT circuit_id FROM example_score)",
-                [by_example],
-            ).fetchall()
-        return dict(rows)
+            return _finished(connection, by_example=by_example)
 
     def write(
         self,
@@ -75,8 +70,8 @@ class Store:
             examples: its questions, scored and skipped.
             by_example: [n_used, n_edges], the scores of each scored example alone, in the order of `examples`.
             accuracy: the model's share of right answers on them.
-            replace: put it in the place of a stored circuit of the same spec; otherwise that one is kept
-                and its id returned.
+            replace: put it in the place of a stored circuit of the same spec; otherwise that one is kept, given the
+                scores of single examples if it has none, and its id returned.
 
         Raises:
             ScoreError: scores of the wrong shape or type.
@@ -92,6 +87,7 @@ class Store:
             with transaction(connection):
                 old = _one(connection, "SELECT circuit_id FROM circuit WHERE spec_digest = ?", [circuit.spec_digest])
                 if old is not None and not replace:
+                    _add_examples(connection, old, single)
                     return old
                 graph_id = _graph(connection, shape)
                 model_id = _model(connection, circuit.model, graph_id)
@@ -141,9 +137,24 @@ class Store:
             connection.execute("CHECKPOINT")
 
 
+def read_finished(store: Store, *, by_example: bool = False) -> dict[str, int]:
+    """The same as `Store.finished`, of a file that is there and is not to be touched.
+
+    Raises SchemaMismatch if it is of another version, LockedDatabase if another process holds it for too long.
+    """
+    with reading(store.path, timeout=store.timeout) as connection:
+        return _finished(connection, by_example=by_example)
+
+
+def _finished(connection: duckdb.DuckDBPyConnection, *, by_example: bool) -> dict[str, int]:
+    sql = sqlfiles.load("circuitdb.sql", "finished")
+    return dict(connection.execute(sql, {"by_example": by_example}).fetchall())
+
+
 def _one(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[object]) -> int | None:
-    row = connection.execute(sql, list(parameters)).fetchone()
-    return None if row is None else int(row[0])
+    # All rows are fetched: with any left the connection could do nothing else.
+    rows = connection.execute(sql, list(parameters)).fetchall()
+    return int(rows[0][0]) if rows else None
 
 
 def _next(connection: duckdb.DuckDBPyConnection, table: str) -> int:
@@ -269,6 +280,13 @@ def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:
             "labels": pa.array([e.labels for e in examples], pa.list_(pa.list_(pa.int32()))),
         }
     )
+
+
+def _add_examples(connection: duckdb.DuckDBPyConnection, circuit_id: int, single: ExampleBatch) -> None:
+    """Give a stored circuit the scores of its single examples, if it has none yet."""
+    if _one(connection, "SELECT count(*) FROM example_score WHERE circuit_id = ?", [circuit_id]) == 0:
+        for rows in single.tables(circuit_id):
+            _append(connection, "example_score", rows)
 
 
 def _delete(connection: duckdb.DuckDBPyConnection, circuit_id: int, *, successor: int) -> None:

@@ -13,6 +13,8 @@ from circuitdb.connection import reading
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 
+_PACKAGE = "circuitdb.sql"
+
 
 @dataclass(frozen=True)
 class StoredExample:
@@ -36,12 +38,13 @@ class StoredCircuit:
     task: str
     subtask: str
     metric: str
+    metric_source: str | None
+    positions: str
+    contrast: str | None
     ablation: str
+    dtype: str | None
     scores: npt.NDArray[np.float32]
     examples: tuple[StoredExample, ...]
-
-
-_PACKAGE = "circuitdb.sql"
 
 
 def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: float = 10.0) -> StoredCircuit:
@@ -56,10 +59,10 @@ def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: floa
             raise UsageError(f"There is no circuit {circuit_id} in {path}.")
         examples = connection.execute(sqlfiles.load(_PACKAGE, "stored_examples"), key).fetchall()
         scores = connection.execute(sqlfiles.load(_PACKAGE, "stored_scores"), key).fetchnumpy()["score"]
-    if not examples or any(clean is None or corrupted is None for clean, corrupted, *_ in examples):
+    if not examples or any(None in run for *run, _n_prompt, _answer in examples):
         raise UsageError(
             f"Circuit {circuit_id} was stored without the token ids of its examples, so it can't be run again; "
-            "ingest it anew."
+            "ingest it again with --replace."
         )
     return StoredCircuit(
         circuit_id=circuit_id,
@@ -69,7 +72,11 @@ def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: floa
         task=row[5],
         subtask=row[6],
         metric=row[7],
-        ablation=row[8],
+        metric_source=row[8],
+        positions=row[9],
+        contrast=row[10],
+        ablation=row[11],
+        dtype=row[12],
         scores=np.ma.filled(scores, np.nan).astype(np.float32),
         examples=tuple(
             StoredExample(tuple(clean), tuple(corrupted), tuple(map(tuple, labels)), n_prompt, answer)

@@ -13,7 +13,7 @@ from transformers.pytorch_utils import Conv1D
 
 from circuitdb.errors import ModelError
 from circuitdb.graph import GraphShape
-from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.models import LoadedModel, accumulation_dtype
 from circuitdb.ingest.norms import Norm, no_norm, read_norm
 
 
@@ -41,10 +41,19 @@ class Layer:
     attention: Any
     n_heads: int
 
+    @property
+    def device(self) -> torch.device:
+        """Where the layer lies; a model may be spread over several devices."""
+        return _matrix(self.attention.o).device
+
     def output_weights(self) -> Float[Tensor, "head d_head d_model"]:
         """Each head's slice of the output projection."""
         weight = _matrix(self.attention.o)
         return weight.T.reshape(self.n_heads, -1, weight.shape[0])
+
+    def output_bias(self) -> Float[Tensor, " d_model"] | None:
+        """What the output projection adds behind the heads, which belongs to no source; None where it adds nothing."""
+        return _bias(self.attention.o) if _has_bias(self.attention.o) else None
 
     def reading_weights(self) -> Float[Tensor, "head 3 d_head d_model"]:
         """Each head's query, key and value projection with the norm's weight (and centring) folded in.
@@ -111,7 +120,7 @@ def _read_layer(model: LoadedModel, index: int, block: Any) -> Layer:
         raise ModelError(f"{what} lacks {', '.join(missing)} in TransformerLens; its edges can't be scored.")
     if type(block).__name__ == "ScaledResidualBlockBridge":
         raise ModelError(f"{what} scales what its parts write; its edges can't be scored.")
-    d_model, device, dtype = model.record.d_model, model.device, accumulation_dtype(model.dtype)
+    d_model, device, dtype = model.record.d_model, _matrix(block.attn.o).device, accumulation_dtype(model.dtype)
 
     def norm(name: str) -> Norm:
         return read_norm(getattr(block, name), d_model, device, dtype)
@@ -149,11 +158,6 @@ def _read_layer(model: LoadedModel, index: int, block: Any) -> Layer:
         attention=block.attn,
         n_heads=model.record.shape.n_heads,
     )
-
-
-def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Type that gradients and scores are summed in: float32 for half-precision models, otherwise the model's own."""
-    return dtype if dtype == torch.float64 else torch.float32
 
 
 def _matrix(projection: Any) -> Tensor:

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from circuitdb.errors import ModelError, UsageError
 from circuitdb.ingest import metrics
-from circuitdb.ingest.anatomy import Anatomy, accumulation_dtype
+from circuitdb.ingest.anatomy import Anatomy
 from circuitdb.ingest.gradients import TargetGradients
 from circuitdb.ingest.hooks import Hooks, hooks
 from circuitdb.ingest.methods import Point
 from circuitdb.ingest.metrics import Metric
-from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.models import LoadedModel, accumulation_dtype
 from circuitdb.ingest.passes import run
 from circuitdb.ingest.prefix import Prefix
 from circuitdb.ingest.sources import Sources, Written, differences
@@ -87,11 +87,16 @@ class Batch:
             self.corrupted, logits = self._end(self.group.corrupted, gradients, None, self.clean_logits)
             self.corrupted_value = self.value(logits).detach()
 
+    def run_sources(self) -> None:
+        """The corrupted run for what its sources write alone, where ablation is by patching."""
+        if self.fixed is None:
+            self.corrupted, _ = self._end(self.group.corrupted, None, None, None)
+
     def value(self, logits: Tensor) -> Tensor:
         """The metric, one number per example; logits may be of several runs of the batch, one after the other."""
         times = len(logits) // len(self.group.clean)
-        clean = self.clean_logits.repeat(times, 1, 1)
-        labels = None if self.group.labels is None else self.group.labels.repeat(times, 1, 1)
+        clean = self.clean_logits.to(logits.device).repeat(times, 1, 1)
+        labels = None if self.group.labels is None else self.group.labels.to(logits.device).repeat(times, 1, 1)
         return metrics.evaluate(self.metric, logits, clean, labels)
 
     def differences(self) -> Written:
@@ -124,7 +129,8 @@ class Batch:
         with torch.enable_grad():
             logits = run(self.model, tokens, self.prefix, self.group.n_scored)
             reference = logits.detach() if clean_logits is None else clean_logits
-            value = metrics.evaluate(self.metric, logits, reference, self.group.labels)
+            labels = None if self.group.labels is None else self.group.labels.to(logits.device)
+            value = metrics.evaluate(self.metric, logits, reference, labels)
             if not value.requires_grad:
                 raise UsageError(f"The metric {self.metric.name} does not depend on the logits; it has no gradient.")
             value.sum().backward()
@@ -146,5 +152,5 @@ class Batch:
                 with torch.no_grad():
                     logits = run(self.model, tokens, self.prefix, self.group.n_scored)
         if not bool(torch.isfinite(logits).all()):
-            raise ModelError("The model's logits are not finite on these prompts; try --dtype float32.")
+            raise ModelError("The model's logits are not finite on these prompts; in half precision, try float32.")
         return sources, logits

@@ -34,6 +34,12 @@ def check_group(model: LoadedModel, group: Group, metric: Metric, n_folds: int) 
         raise UsageError(f"Every pair needs a fold from 0 to {n_folds - 1}.")
 
 
+def check_model(model: object) -> None:
+    """Raises UsageError for anything that `load_model` did not give."""
+    if not isinstance(model, LoadedModel):
+        raise UsageError(f"The model is of type {type(model).__name__}; give one from load_model.")
+
+
 def check_tokens(model: LoadedModel, tokens: object, name: str) -> None:
     """Raises UsageError unless `tokens` are ids [batch, pos] that the model can take."""
     if not isinstance(tokens, Tensor):
@@ -62,7 +68,7 @@ def _check_labels(model: LoadedModel, labels: Tensor, group: Group, metric: Metr
         raise UsageError(f"The labels have ids outside the model's vocabulary of {model.n_vocab:,}.")
     if not metric.needs_labels:
         return
-    by_pair = labels.reshape(n, scored, -1)
+    by_pair = labels.reshape(n, scored, labels.shape[-1])
     if metric.needs_answer and bool((by_pair[..., 0] < 0).all(1).any()):
         raise UsageError("The labels of a pair have no answer at any scored position.")
     if not metric.needs_contrast:

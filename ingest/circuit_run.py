@@ -2,12 +2,14 @@
 
 Each copy of the batch runs one circuit. In the order of the forward pass, every target reads
 
-    x  +  sum over sources u without an edge to it in the circuit of (ablated output of u - output of u in this run)
+    sum over the sources u before it of their ablated output, and of the biases behind the heads
+    +  sum over those with an edge to it in the circuit of (output of u in this run - ablated output of u)
 
-with x the stream of this run: what the target would find if those sources wrote their ablated output. Each head's
-query, key and value are computed from a stream of their own, so an edge is one query head's even where keys and values
-are shared. With all edges the run is the clean one; with none every target reads what it does when all sources are
-ablated, which under patching is the corrupted run.
+which is what it would find if the others wrote their ablated output. It is put together from its parts and not taken
+off the stream of the run, since what is left of that after most of it is taken away would be rounding, and the norm
+behind makes it large. Each head's query, key and value are computed from a stream of their own, so an edge is one query
+head's even where keys and values are shared. With all edges the run is the clean one; with none every target reads what
+it does when all sources are ablated, which under patching is the corrupted run.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from torch import Tensor
 from circuitdb.ingest.anatomy import Layer
 from circuitdb.ingest.batch import Batch
 from circuitdb.ingest.hooks import Hooks, hooks
-from circuitdb.ingest.norms import Norm
 from circuitdb.ingest.passes import run
 from circuitdb.ingest.sources import Written, head_outputs, post_scale, written
 
@@ -44,13 +45,15 @@ def fully_ablated(batch: Batch) -> Float[Tensor, "batch scored vocab"]:
 
 
 class _Run:
-    """The state of one pass: how far each source's ablated output is from what it wrote in this run."""
+    """The state of one pass: how far each source's output in this run is from its ablated output."""
 
     def __init__(self, batch: Batch, kept: Kept) -> None:
         self.batch, self.anatomy, self.kept = batch, batch.anatomy, kept
         self.ablated = _ablated_outputs(batch)
         n_sources, n_rows, d_model = self.ablated.shape
         self.changes = self.ablated.new_zeros(len(kept), n_sources, n_rows, d_model)
+        # What the sources before a target write when ablated, with the biases, as far as it is needed.
+        self.floor, self.n_summed = self.ablated.new_zeros(n_rows, d_model), 0
 
     def watch(self, held: Hooks) -> None:
         """Put what the circuits' targets read in the place of what the model's would."""
@@ -59,74 +62,73 @@ class _Run:
         held.see(self.anatomy.stream, lambda own: self._wrote(0, own))
         for index, layer in enumerate(self.anatomy.layers):
             self._watch_layer(held, layer, index, slice(index * width, (index + 1) * width))
-        held.replace(self.anatomy.final_stream, self._final)
+        held.replace(self.anatomy.final_stream, lambda own: self._put(own, shape.n_sources, slice(-1, None)))
 
     def _watch_layer(self, held: Hooks, layer: Layer, index: int, columns: slice) -> None:
         shape = self.anatomy.shape
         first, before = 1 + index * (shape.n_heads + 1), shape.sources_before(index)
-        streams: dict[str, Tensor] = {}
         heads: list[Tensor] = []
-
-        def attention_stream(own: Tensor) -> None:
-            streams["attention"] = own
-
-        def mlp_stream(own: Tensor) -> None:
-            streams["mlp"] = own
-
-        held.see(layer.attention_stream, attention_stream)
         for branch, point in enumerate(layer.projections):
 
             def read_heads(own: Tensor, branch: int = branch) -> Tensor:
                 targets = slice(columns.start + branch, columns.stop - 1, 3)
-                found = self._heads(layer, streams["attention"], before, targets, branch)
+                found = self._heads(layer, before, targets, branch)
                 return found.reshape(own.shape).to(own.dtype)
 
             held.replace(point, read_heads)
         held.see(layer.heads_out, heads.append)
         held.see(layer.attention_sum, lambda own: self._heads_wrote(layer, first, heads.pop(), own))
-        if layer.mlp_stream is not None:
-            held.see(layer.mlp_stream, mlp_stream)
 
         def read_mlp(own: Tensor) -> Tensor:
-            stream = streams["attention" if layer.mlp_stream is None else "mlp"]
             sources = shape.sources_before(index, mlp=True)
-            found = layer.mlp_norm.apply(self._read(stream, sources, slice(columns.stop - 1, columns.stop))[:, 0])
-            return found.reshape(own.shape).to(own.dtype)
+            read = self._read(sources, slice(columns.stop - 1, columns.stop))[:, 0]
+            found: Tensor = layer.mlp_norm.apply(read.to(own.device)).reshape(own.shape).to(own.dtype)
+            return found
 
         held.replace(layer.mlp_in, read_mlp)
         held.see(layer.mlp_out, lambda own: self._wrote(first + shape.n_heads, own))
 
-    def _read(self, stream: Tensor, n_sources: int, targets: slice) -> Float[Tensor, "circuit target rows d_model"]:
-        """What some targets read of the stream, given the sources before them."""
-        left_out = (~self.kept[:, :n_sources, targets]).transpose(1, 2).to(self.changes.dtype)
-        changes = self.changes[:, :n_sources].flatten(2)
-        change = torch.bmm(left_out, changes).unflatten(2, self.changes.shape[2:])
-        found: Tensor = change + stream.reshape(len(self.kept), 1, *self.changes.shape[2:])
+    def _read(self, n_sources: int, targets: slice) -> Float[Tensor, "circuit target rows d_model"]:
+        """What some targets read, given the sources before them."""
+        kept = self.kept[:, :n_sources, targets].transpose(1, 2).to(self.changes.dtype)
+        change = torch.bmm(kept, self.changes[:, :n_sources].flatten(2)).unflatten(2, self.changes.shape[2:])
+        found: Tensor = change + self._ablated_before(n_sources)
         return found
 
+    def _ablated_before(self, n_sources: int) -> Float[Tensor, "rows d_model"]:
+        """What a target reads of the sources before it when all of them are ablated."""
+        if n_sources > self.n_summed:
+            self.floor = self.floor + self.ablated[self.n_summed : n_sources].sum(0)
+            for index, layer in enumerate(self.anatomy.layers):
+                bias, heads_end = layer.output_bias(), (index + 1) * (layer.n_heads + 1)
+                if bias is not None and self.n_summed < heads_end <= n_sources:
+                    self.floor = self.floor + bias.to(self.floor)
+            self.n_summed = n_sources
+        return self.floor
+
     def _heads(
-        self, layer: Layer, stream: Tensor, n_sources: int, targets: slice, branch: int
+        self, layer: Layer, n_sources: int, targets: slice, branch: int
     ) -> Float[Tensor, "circuit rows head d_head"]:
         """Each head's query, key or value from what it reads."""
-        read = _normed(layer.attention_norm, self._read(stream, n_sources, targets))
+        read = layer.attention_norm.scale(self._read(n_sources, targets).to(layer.device))
         weights = layer.reading_weights()[:, branch].to(read.dtype)
         found = torch.einsum("chrm,hdm->crhd", read, weights)
         return found + layer.reading_biases()[:, branch].to(read.dtype)
 
-    def _final(self, own: Tensor) -> Tensor:
-        read = self._read(own, self.anatomy.shape.n_sources, slice(-1, None))[:, 0]
-        return read.reshape(own.shape).to(own.dtype)
+    def _put(self, own: Tensor, n_sources: int, targets: slice) -> Tensor:
+        found: Tensor = self._read(n_sources, targets)[:, 0].reshape(own.shape).to(own)
+        return found
 
     def _wrote(self, source: int, own: Tensor) -> None:
-        output = own.detach().reshape(len(self.kept), *self.changes.shape[2:]).to(self.changes.dtype)
-        self.changes[:, source] = self.ablated[source] - output
+        output = own.detach().reshape(len(self.kept), *self.changes.shape[2:]).to(self.changes)
+        self.changes[:, source] = output - self.ablated[source]
 
     def _heads_wrote(self, layer: Layer, first: int, heads: Tensor, total: Tensor) -> None:
         outputs = head_outputs(layer, heads.to(self.changes.dtype))
         if layer.post_norm is not None:
             outputs = outputs * post_scale(layer, total.to(self.changes.dtype))
-        by_circuit = outputs.unflatten(1, [len(self.kept), -1]).transpose(0, 1)
-        self.changes[:, first : first + layer.n_heads] = self.ablated[first : first + layer.n_heads] - by_circuit
+        by_circuit = outputs.unflatten(1, [len(self.kept), -1]).transpose(0, 1).to(self.changes)
+        self.changes[:, first : first + layer.n_heads] = by_circuit - self.ablated[first : first + layer.n_heads]
 
 
 def _ablated_outputs(batch: Batch) -> Written:
@@ -137,9 +139,3 @@ def _ablated_outputs(batch: Batch) -> Written:
         return written(batch.anatomy, batch.corrupted, batch.kind)
     whole = batch.fixed.to(batch.kind)[:, None].expand(-1, len(batch.group.clean), batch.n_positions, -1)
     return whole.reshape(len(whole), -1, whole.shape[-1])
-
-
-def _normed(norm: Norm, read: Tensor) -> Tensor:
-    """The stream centred and scaled; weight and bias of the norm are in the reading weights already."""
-    centred = norm.centre(read)
-    return centred * norm.inverse_scale(centred)[..., None]

@@ -5,7 +5,8 @@ A circuit is a set of edges, [n_edges] booleans in the order of `shape.edge_name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,39 +15,50 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from circuitdb.errors import ModelError, UsageError
-from circuitdb.ingest import metrics, prefix
-from circuitdb.ingest.ablation import Ablation
+from circuitdb.errors import UsageError
+from circuitdb.ingest import metrics
 from circuitdb.ingest.anatomy import read_anatomy
 from circuitdb.ingest.batch import Batch, Group
-from circuitdb.ingest.checks import check_group, check_tokens
+from circuitdb.ingest.checks import check_group, check_model, check_tokens
 from circuitdb.ingest.circuit_run import fully_ablated, run_circuits
-from circuitdb.ingest.grouped import ungrouped
 from circuitdb.ingest.memory import Memory
-from circuitdb.ingest.methods import ABLATIONS, MEAN_POSITIONAL, PATCHING
+from circuitdb.ingest.methods import MEAN_POSITIONAL, PATCHING, check_known
 from circuitdb.ingest.metrics import Metric
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.preflight import preflight
-from circuitdb.ingest.scoring import plain_modes
+from circuitdb.ingest.rounds import Rounds
 
 Circuits = npt.NDArray[np.bool_]
 Progress = Callable[[float], None]
+# Relative rounding of a metric by type; in float64 Hugging Face's norms are float32 still.
+_ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-5}
+_ROUNDING_HALF = 2e-2
 
 
 @dataclass(frozen=True)
 class CircuitValues:
-    """Mean metrics over the examples: of each circuit [n_circuits], of the whole model, and with every edge ablated."""
+    """Mean metrics over the examples: of each circuit [n_circuits], of the whole model, and with every edge ablated.
+
+    `rounding` is how far apart two runs of the same can be in the type that the model computes in.
+    """
 
     values: npt.NDArray[np.float64]
     clean: float
     ablated: float
+    rounding: float
     n_examples: int
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether ablating every edge changes the metric by more than rounding."""
+        return math.isfinite(self.clean - self.ablated) and abs(self.clean - self.ablated) > self.rounding
 
     @property
     def faithfulness(self) -> npt.NDArray[np.float64]:
         """(value - ablated) / (clean - ablated) [n_circuits]: 1 like the model, 0 like nothing; NaN without a gap."""
-        gap = self.clean - self.ablated
-        return (self.values - self.ablated) / gap if gap else np.full_like(self.values, np.nan)
+        if not self.has_gap:
+            return np.full_like(self.values, np.nan)
+        return (self.values - self.ablated) / (self.clean - self.ablated)
 
 
 def evaluate_circuits(
@@ -80,8 +92,8 @@ def evaluate_circuits(
         UsageError: shapes, types, token ids or options that can't be.
         ModelError: a model whose edges can't be told apart.
     """
-    if not isinstance(clean, Tensor):
-        raise UsageError(f"The clean tokens are of type {type(clean).__name__}; give a torch tensor.")
+    check_model(model)
+    check_tokens(model, clean, "clean")
     group = Group(clean, corrupted, labels, torch.zeros(len(clean), dtype=torch.int64), scored)
     runner = CircuitRunner(model, ablation=ablation, batch_size=batch_size)
     around = None if reference is None else [reference]
@@ -93,14 +105,11 @@ class CircuitRunner:
 
     def __init__(self, model: LoadedModel, *, ablation: str = PATCHING, batch_size: int | None = None) -> None:
         """Raises UsageError for an unknown ablation, ModelError for a model whose edges can't be told apart."""
-        if ablation not in ABLATIONS:
-            raise UsageError(f"There is no ablation {ablation!r}; choose one of {', '.join(ABLATIONS)}.")
-        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-            raise UsageError(f"A batch needs a whole number of pairs, at least one pair, not {batch_size!r}.")
+        check_known(ablation)
         self.model, self.ablation = model, ablation
         self.anatomy, self.memory = read_anatomy(model), Memory(model, 0, batch_size)
-        with plain_modes(model):
-            preflight(model, self.anatomy)
+        self.rounds = Rounds(model, self.anatomy, self.memory, ablation)
+        preflight(model, self.anatomy)
 
     def evaluate(
         self,
@@ -118,26 +127,36 @@ class CircuitRunner:
         kept = self._cells(circuits)
         for group in groups:
             check_group(self.model, group, metric, n_folds=1)
-        for tokens in references or ():
-            check_tokens(self.model, tokens, "reference")
         n_examples = sum(len(group.clean) for group in groups)
         if n_examples == 0:
             raise UsageError("There are no examples to run circuits on.")
-        totals, ends, done = torch.zeros(len(kept), dtype=torch.float64), torch.zeros(2, dtype=torch.float64), 0.0
-        with plain_modes(self.model), ungrouped(self.anatomy):
-            for batch in self._batches(groups, metric, references):
-                ends += torch.stack([batch.clean_value.sum(), batch.corrupted_value.sum()]).cpu().double()
-                at = 0
-                while at < len(kept):
-                    found = self._values(batch, kept[at:])
-                    totals[at : at + len(found)] += found
-                    at += len(found)
-                    done += len(found) * len(batch.group.clean)
-                    if progress is not None:
-                        progress(done / (len(kept) * n_examples))
-        values = (totals / n_examples).numpy()
-        clean, ablated = (ends / n_examples).tolist()
-        return CircuitValues(values, clean, ablated, n_examples)
+        shape, done = torch.from_numpy(self.anatomy.shape.mask), 0
+        # In half precision the two ends are run like the circuits, so that all of them are rounded alike.
+        alike = self.model.dtype.itemsize == 2
+        run = torch.cat([kept, shape[None], torch.zeros_like(shape)[None]]) if alike else kept
+
+        def sums(batch: Batch) -> Tensor:
+            nonlocal done
+            n = len(batch.group.clean)
+
+            def within(n_circuits: int) -> None:
+                if progress is not None:
+                    progress((done + n * n_circuits / len(run)) / n_examples)
+
+            _run_ends(batch)
+            sizes = (batch.clean_value.abs() + batch.corrupted_value.abs()).sum() / 2
+            ends = torch.stack([batch.clean_value.sum(), batch.corrupted_value.sum(), sizes]).cpu().double()
+            found = torch.cat([ends, self._values(batch, run, within)])
+            done += n
+            return found
+
+        clean, ablated, size, *values = (
+            torch.stack(self._each(groups, metric, references, sums)).sum(0) / n_examples
+        ).tolist()
+        if alike:
+            *values, clean, ablated = values
+        rounding = size * _ROUNDING.get(self.model.dtype, _ROUNDING_HALF)
+        return CircuitValues(np.array(values), clean, ablated, rounding, n_examples)
 
     def generate(
         self,
@@ -150,24 +169,32 @@ class CircuitRunner:
     ) -> Float[Tensor, "batch token"]:
         """What one circuit [n_edges] writes after prompts [batch, pos], greedily: ids [batch, n_tokens].
 
-        The corrupted prompts go on with the same tokens, so that both runs stay aligned. Raises UsageError for an
-        ablation by the mean at each position, which no written token has one at.
+        The corrupted prompts go on with the same tokens, so that both runs stay aligned, up to the model's context.
+        Raises UsageError for what can't be, as an ablation by the mean at each position, which no written token has
+        one at.
         """
         if self.ablation == MEAN_POSITIONAL:
             raise UsageError("A mean at each position is known for prompts alone; generate with another ablation.")
-        for name, tokens in (("clean", prompts), ("corrupted", corrupted)):
-            check_tokens(self.model, tokens, name)
+        if not isinstance(circuit, np.ndarray):
+            raise UsageError("A circuit must be a numpy array of booleans, [n_edges].")
+        if isinstance(n_tokens, bool) or not isinstance(n_tokens, int) or n_tokens < 0:
+            raise UsageError(f"A circuit writes a whole number of tokens, none or more, not {n_tokens!r}.")
+        kl = metrics.find("kl")
+        check_tokens(self.model, prompts, "clean")
+        check_group(self.model, _unlabelled(prompts, corrupted), kl, n_folds=1)
+        if not len(prompts):
+            raise UsageError("There are no prompts to go on from.")
         kept, written = self._cells(circuit[None]), prompts[:, :0]
+
+        def next_tokens(batch: Batch) -> Tensor:
+            batch.run_sources()
+            return run_circuits(batch, kept)[:, -1].argmax(-1).cpu()
+
         for _ in range(n_tokens):
             if prompts.shape[1] + written.shape[1] > self.model.n_context:
                 break
             clean, other = (torch.cat([tokens, written], dim=1) for tokens in (prompts, corrupted))
-            group = Group(clean, other, None, torch.zeros(len(clean), dtype=torch.int64))
-            with plain_modes(self.model), ungrouped(self.anatomy):
-                parts = [
-                    run_circuits(batch, kept)[:, -1].argmax(-1).cpu()
-                    for batch in self._batches([group], metrics.find("kl"), references)
-                ]
+            parts = self._each([_unlabelled(clean, other)], kl, references, next_tokens)
             written = torch.cat([written, torch.cat(parts)[:, None]], dim=1)
         return written
 
@@ -182,41 +209,51 @@ class CircuitRunner:
         cells[:, shape.mask] = circuits
         return torch.from_numpy(cells)
 
-    def _batches(self, groups: Sequence[Group], metric: Metric, references: Sequence[Tensor] | None) -> Iterator[Batch]:
-        """Batches whose clean and ablated runs are made. The caller holds `plain_modes` and `ungrouped`."""
-        around = [group.corrupted for group in groups] if references is None else references
-        size = self.memory.batch_size(groups[0].clean.shape[1], sum(len(group.clean) for group in groups))
-        ablation = Ablation(self.ablation, self.model, self.anatomy, around, size)
-        for group in groups:
-            shared = self.ablation == PATCHING
-            start = prefix.shared_length(group.clean, group.corrupted, group.n_scored) if shared else 0
-            cached = prefix.compute(self.model, group.clean[0, :start].to(self.model.device))
-            fixed = ablation.fixed(group.clean.shape[1])
-            size = self.memory.batch_size(group.clean.shape[1] - start, len(group.clean))
-            for chosen in torch.arange(len(group.clean)).split(size):
-                own = group.take(chosen, self.model.device)
-                batch = Batch(self.model, self.anatomy, metric, own, cached, [(0, len(chosen))], fixed)
-                batch.run_clean()
-                batch.run_ablated()
-                if fixed is not None:
-                    batch.corrupted_value = batch.value(fully_ablated(batch))
-                yield batch
+    def _each(
+        self,
+        groups: Sequence[Group],
+        metric: Metric,
+        references: Sequence[Tensor] | None,
+        work: Callable[[Batch], Tensor],
+    ) -> list[Tensor]:
+        """`work` on every batch."""
+        found: list[Tensor] = []
+        self.rounds.each(
+            groups,
+            metric,
+            references,
+            parts=lambda group: [(0, len(group.clean))],
+            work=lambda _number, _chosen, batch: found.append(work(batch)),
+        )
+        return found
 
-    def _values(self, batch: Batch, kept: Tensor) -> Float[Tensor, " circuit"]:
-        """The metric summed over a batch, of the first circuits, as many as one pass takes."""
-        while True:
+    def _values(self, batch: Batch, kept: Tensor, progress: Callable[[int], None]) -> Float[Tensor, " circuit"]:
+        """The metric summed over a batch, of each circuit; as many circuits in a pass as fit."""
+        n, at, found = len(batch.group.clean), 0, [torch.zeros(0, dtype=torch.float64)]
+        while at < len(kept):
             rows = self.memory.circuit_rows(batch.n_positions, batch.group.n_scored)
-            size, n = max(1, rows // len(batch.group.clean)), len(batch.group.clean)
+            chosen = kept[at : at + max(1, rows // n)]
             failure = None
             try:
-                logits = run_circuits(batch, kept[:size])
-                return batch.value(logits).reshape(-1, n).sum(1).cpu().double()
+                found.append(batch.value(run_circuits(batch, chosen)).reshape(-1, n).sum(1).cpu().double())
+                at += len(chosen)
+                progress(at)
             except (RuntimeError, MemoryError) as error:
-                if not self.memory.exhausted(error):
+                if len(chosen) == 1:
                     raise
-                failure = str(error).splitlines()[0]
-            if size == 1:
-                raise ModelError(
-                    f"Memory ran out with {n} pairs on {self.model.device} ({failure}); use a smaller --batch-size."
-                )
-            self.memory.shrink(n, failure)
+                failure = self.memory.failure(error)
+            if failure is not None:
+                self.memory.shrink_rows(n * len(chosen))
+        return torch.cat(found)
+
+
+def _run_ends(batch: Batch) -> None:
+    """The whole model's run of a batch, and that with every edge ablated."""
+    batch.run_clean()
+    batch.run_ablated()
+    if batch.fixed is not None:
+        batch.corrupted_value = batch.value(fully_ablated(batch))
+
+
+def _unlabelled(clean: Tensor, corrupted: Tensor) -> Group:
+    return Group(clean, corrupted, None, torch.zeros(len(clean), dtype=torch.int64))

@@ -34,7 +34,7 @@ def contract(
     scores = torch.zeros(len(parts), shape.n_sources, shape.n_targets, dtype=torch.float64)
     n_rows, d_model = sources.shape[1:]
     for index, layer in enumerate(anatomy.layers):
-        readers = torch.empty(width, n_rows, d_model, dtype=sources.dtype, device=sources.device)
+        readers = torch.empty(width, n_rows, d_model, dtype=sources.dtype, device=layer.device)
         heads = readers[: 3 * n_heads]
         weights = layer.reading_weights().flatten(0, 1).to(sources.dtype)
         torch.bmm(targets.heads[index].flatten(0, 1), weights, out=heads)
@@ -68,4 +68,4 @@ def _product(
     left: Float[Tensor, "target rows d_model"], right: Float[Tensor, "source rows d_model"]
 ) -> Float[Tensor, "target source"]:
     """Inner products over rows and d_model: the short side first, which is the faster way round on CPUs."""
-    return (left.flatten(1) @ right.flatten(1).T).cpu().double()
+    return (left.flatten(1) @ right.to(left.device).flatten(1).T).cpu().double()

@@ -3,8 +3,9 @@
 Only what comes after the edge's target changes, so a pass begins at the target's layer with the stream of the clean
 run, and many edges of one layer are patched in one pass, each in its own copy of the batch:
 1. the clean run, keeping the stream at every reader, and the ablated one;
-2. layer by layer, the target's reader gets `x + d_u` in the place of the stream x, with d_u the source's change: of a
-   head's query, key or value only that head's slice of the projection is computed again;
+2. layer by layer, the target's reader gets `x + d_u` in the place of the stream x, with d_u the source's change: what
+   that changes of a head's query, key or value, or of an MLP's input, is added to the model's own, so that no change is
+   exactly none;
 3. the score of the edge is the metric less that of the clean run.
 """
 
@@ -70,7 +71,7 @@ def exact_scores(
     for index in range(shape.n_layers + 1):
         column = index * width
         cells = torch.from_numpy(np.argwhere(edges[:, column : column + width].T))
-        for chosen in cells.split(size):
+        for chosen in cells.split(size) if len(cells) else ():
             patch = _Patch(batch, streams, sources, index, chosen[:, 0], chosen[:, 1])
             effect = patch.effect()
             for part, (start, stop) in enumerate(batch.parts):
@@ -104,7 +105,7 @@ class _Patch:
         tokens = self.batch.group.clean.repeat(n_edges, 1)
         with torch.no_grad(), starting_at(self.batch.model, anatomy, self.index), hooks() as held:
             if self.index == len(anatomy.layers):
-                held.replace(anatomy.final_stream, lambda own: self._changed(self.streams.final[0]).to(own.dtype))
+                held.replace(anatomy.final_stream, self._final)
             else:
                 self._watch_layer(held, anatomy.layers[self.index])
             logits = run(self.batch.model, tokens, self.batch.prefix, self.batch.group.n_scored)
@@ -124,31 +125,34 @@ class _Patch:
             held.replace(layer.mlp_in, lambda own: self._patched_mlp(own, layer, mlp))
 
     def _patch_heads(self, held: Hooks, point: Module, layer: Layer, rows: Tensor, heads: Tensor, branch: int) -> None:
-        norm, device = layer.attention_norm, self.sources.device
-        stream = self._flat(self.streams.attention[self.index])
-        centred = norm.centre(stream + self.sources[self.sources_of[rows].to(device)])
-        weights = layer.reading_weights()[heads.to(device), branch].to(centred.dtype)
-        read = torch.bmm(centred * norm.inverse_scale(centred)[..., None], weights.transpose(1, 2))
-        read += layer.reading_biases()[heads.to(device), branch, None].to(read.dtype)
+        norm = layer.attention_norm
+        weights = layer.reading_weights()[heads.to(layer.device), branch]
+        stream = self._stream(self.streams.attention[self.index])
+        change = norm.scale(stream + self._change(rows, stream)) - norm.scale(stream)
+        read = torch.bmm(change, weights.to(change.dtype).transpose(1, 2))
 
         def put(own: Tensor) -> Tensor:
             found = own.reshape(len(self.targets), self.n_examples, -1, layer.n_heads, read.shape[-1]).clone()
-            found[rows, :, :, heads] = read.reshape(len(rows), self.n_examples, -1, read.shape[-1]).to(own.dtype)
+            found[rows, :, :, heads] += read.reshape(len(rows), self.n_examples, -1, read.shape[-1]).to(own.dtype)
             return found.reshape(own.shape)
 
         held.replace(point, put)
 
     def _patched_mlp(self, own: Tensor, layer: Layer, rows: Tensor) -> Tensor:
-        stream = self._flat(self.streams.mlps[self.index])
-        read = layer.mlp_norm.apply(stream + self.sources[self.sources_of[rows].to(stream.device)])
+        stream = self._stream(self.streams.mlps[self.index])
+        change = layer.mlp_norm.apply(stream + self._change(rows, stream)) - layer.mlp_norm.apply(stream)
         found = own.reshape(len(self.targets), -1, own.shape[-1]).clone()
-        found[rows] = read.to(own.dtype)
+        found[rows] += change.to(own.dtype)
         return found.reshape(own.shape)
 
-    def _changed(self, stream: Tensor) -> Tensor:
-        """The stream with each copy's source ablated, [edge * batch, pos, d_model]."""
-        changed = self._flat(stream) + self.sources[self.sources_of.to(stream.device)]
-        return changed.reshape(-1, *stream.shape[1:])
+    def _final(self, own: Tensor) -> Tensor:
+        stream = self._stream(self.streams.final[0])
+        changed = stream + self._change(torch.arange(len(self.targets)), stream)
+        return changed.reshape(own.shape).to(own.dtype)
 
-    def _flat(self, stream: Tensor) -> Float[Tensor, "rows d_model"]:
+    def _stream(self, stream: Tensor) -> Float[Tensor, "rows d_model"]:
         return stream.reshape(-1, stream.shape[-1]).to(self.sources.dtype)
+
+    def _change(self, copies: Tensor, stream: Tensor) -> Float[Tensor, "copy rows d_model"]:
+        """By how much the sources of some copies of the batch change, where the stream lies."""
+        return self.sources[self.sources_of[copies].to(self.sources.device)].to(stream.device)

@@ -8,7 +8,7 @@ the MIB benchmark. Each (circuit, data) pair is stored in a transaction of its o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,15 +21,13 @@ from circuitdb.errors import UsageError
 from circuitdb.ingest import metrics
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.circuits import CircuitRunner, CircuitValues, Progress
+from circuitdb.ingest.methods import MEAN_POSITIONAL, PATCHING, ZERO
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.tasks import registry
-from circuitdb.records import Faithfulness
+from circuitdb.ingest.tasks.registry import Reader
+from circuitdb.records import SHARES, TOP_ABSOLUTE, TOP_SIGNED, Faithfulness
 from circuitdb.store import Store
 from circuitdb.stored import StoredCircuit, StoredExample, read_circuit
-
-SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-# A gap between clean and ablated metric that is this small beside them is rounding.
-_NO_GAP = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,17 +39,22 @@ class Cuts:
     generate: bool = False
 
     def __post_init__(self) -> None:
-        if not self.shares or not all(isinstance(s, (int, float)) and 0 <= s <= 1 for s in self.shares):
-            raise UsageError(f"The sizes of circuits are shares of all edges, from 0 to 1, not {list(self.shares)}.")
+        given: object = self.shares
+        listed = list(given) if isinstance(given, Iterable) else []
+        if not listed or not all(isinstance(s, (int, float)) and 0 <= s <= 1 for s in listed):
+            raise UsageError(f"The sizes of circuits are shares of all edges, from 0 to 1, not {given!r}.")
 
     @property
     def selection(self) -> str:
         """Name of the way edges are chosen."""
-        return "top-signed" if self.signed else "top-absolute"
+        return TOP_SIGNED if self.signed else TOP_ABSOLUTE
 
 
 class Watcher(Protocol):
     """Who is told how it is going."""
+
+    def skipped(self, reason: str) -> None:
+        """Circuits that can't be run in this model."""
 
     def progress(self, n_done: float, n_pairs: int, what: str) -> None:
         """So many of the (circuit, data) pairs are run; `what` is being run now."""
@@ -64,30 +67,58 @@ def run_faithfulness(
     cuts: Cuts,
     *,
     across: bool = False,
+    readers: Mapping[str, Reader] | None = None,
     batch_size: int | None = None,
     watcher: Watcher | None = None,
 ) -> int:
     """Run stored circuits on their own examples or, `across`, each on those of all; returns how many pairs were run.
 
+    Circuits of other weights than the model's are left out, and `watcher` is told. Everything is checked before the
+    first pass.
+
+    Args:
+        store: where the circuits are, and where the runs go.
+        model: the model that they were scored in.
+        circuit_ids: which circuits.
+        cuts: how they are cut.
+        across: run each on the examples of every other one, too.
+        readers: for generation, how the answer is read from what a model wrote, by name of a task of your own
+            (`Task.read_answer`).
+        batch_size: pairs in one pass; by default as many as fit in memory.
+        watcher: told how it is going.
+
     Raises:
-        UsageError: a circuit that isn't there, is of other weights than the model, or was stored without token ids.
+        UsageError: a circuit that isn't there, was stored without token ids or was scored with another metric of that
+            name; none of this model; circuits to cross that were scored in different ways; answers that can't be read.
         ModelError: a model whose edges can't be told apart.
         StoreError: the database can't be written.
     """
+    read = {**registry.READERS, **(readers or {})}
     circuits = [read_circuit(store.path, i, timeout=store.timeout) for i in circuit_ids]
-    for circuit in circuits:
-        if circuit.weights_digest != model.record.weights_digest:
-            raise UsageError(
-                f"Circuit {circuit.circuit_id} is of {circuit.model} with other weights, or of another type, than "
-                f"{model.record.name} as it is loaded here; load the model that it was scored in."
-            )
-        metrics.find(circuit.metric)
+    own = [circuit for circuit in circuits if _is_of(model, circuit)]
+    if circuits and not own:
+        raise UsageError(
+            f"None of these circuits is of {model.record.name} as it is loaded here ({model.dtype_name}); load the "
+            "model, revision and type that they were scored in."
+        )
+    if watcher is not None and len(own) < len(circuits):
+        others = sorted({circuit.model for circuit in circuits if circuit not in own})
+        n_others = len(circuits) - len(own)
+        watcher.skipped(
+            f"{n_others} {'circuit is' if n_others == 1 else 'circuits are'} left out, as scored in another model, "
+            f"revision or type than the one loaded ({', '.join(others)})."
+        )
+    for circuit in own:
+        _check(model, circuit, cuts, read)
+    if across:
+        _check_alike(own)
     done = store.faithful(cuts.selection, answered=cuts.generate)
-    pairs = [(c, d) for d in circuits for c in (circuits if across else [d])]
+    pairs = [(c, d) for d in own for c in (own if across else [d])]
     missing = [(c, d) for c, d in pairs if any((c.circuit_id, d.circuit_id, s) not in done for s in cuts.shares)]
     runners: dict[str, CircuitRunner] = {}
-    for number, (circuit, data) in enumerate(missing):
-        what = f"{circuit.subtask} on {data.subtask}" if across else circuit.subtask
+    data = {circuit.circuit_id: _Data(circuit) for circuit in own}
+    for number, (circuit, other) in enumerate(missing):
+        what = f"{circuit.subtask} on {other.subtask}" if across else circuit.subtask
         if circuit.ablation not in runners:
             runners[circuit.ablation] = CircuitRunner(model, ablation=circuit.ablation, batch_size=batch_size)
 
@@ -96,27 +127,76 @@ def run_faithfulness(
                 watcher.progress(number + share, len(missing), what)
 
         progress(0.0)
-        store.write_faithfulness(_Pair(runners[circuit.ablation], circuit, data, cuts).rows(progress))
+        reader = read.get(other.task) if cuts.generate else None
+        pair = _Pair(runners[circuit.ablation], circuit, data[other.circuit_id], cuts, reader)
+        store.write_faithfulness(pair.rows(progress))
     return len(missing)
 
 
-class _Pair:
-    """A circuit's cuts on the examples of a circuit."""
+def _is_of(model: LoadedModel, circuit: StoredCircuit) -> bool:
+    """Whether a circuit was scored in these weights and this type; tf32 and float32 have the same weights."""
+    return circuit.weights_digest == model.record.weights_digest and circuit.dtype in (None, model.dtype_name)
 
-    def __init__(self, runner: CircuitRunner, circuit: StoredCircuit, data: StoredCircuit, cuts: Cuts) -> None:
-        self.runner, self.circuit, self.data, self.cuts = runner, circuit, data, cuts
+
+def _check(model: LoadedModel, circuit: StoredCircuit, cuts: Cuts, readers: Mapping[str, Reader]) -> None:
+    if metrics.find(circuit.metric).source != circuit.metric_source:
+        raise UsageError(
+            f"Circuit {circuit.circuit_id} was scored with another metric called {circuit.metric} than the one that is "
+            "registered now; register that one."
+        )
+    if not cuts.generate:
+        return
+    if model.tokenizer is None:
+        raise UsageError(f"{model.record.name} has no tokenizer, so its answers can't be read.")
+    if circuit.task not in readers:
+        raise UsageError(
+            f"How answers of {circuit.task} are read is not known here; give run_faithfulness the reader of the task."
+        )
+    if circuit.ablation == MEAN_POSITIONAL:
+        raise UsageError(
+            f"Circuit {circuit.circuit_id} ablates by a mean at each position, which written tokens have none of; "
+            "leave it or --generate out."
+        )
+
+
+def _check_alike(circuits: Sequence[StoredCircuit]) -> None:
+    """One circuit's metric on another's examples means something only if both were scored in the same way."""
+    for name in ("metric", "positions", "contrast", "ablation"):
+        ways = sorted({str(getattr(circuit, name) or "none") for circuit in circuits})
+        if len(ways) > 1:
+            raise UsageError(
+                f"Circuits of different {name} ({', '.join(ways)}) can't be run across each other's examples; choose "
+                "those of one with filters such as --metric or --circuit."
+            )
+
+
+class _Data:
+    """The examples of a circuit, made ready once for all circuits that are run on them."""
+
+    def __init__(self, circuit: StoredCircuit) -> None:
+        self.circuit, self.groups = circuit, _groups(circuit.examples)
+        self.references = None if circuit.ablation in (PATCHING, ZERO) else [group.corrupted for group in self.groups]
+
+
+class _Pair:
+    """A circuit's cuts on the examples of a circuit; `reader` is None where no answers are asked for."""
+
+    def __init__(
+        self, runner: CircuitRunner, circuit: StoredCircuit, data: _Data, cuts: Cuts, reader: Reader | None
+    ) -> None:
+        self.runner, self.circuit, self.cuts, self.reader = runner, circuit, cuts, reader
+        self.data, self.groups, self.references = data.circuit, data.groups, data.references
         self.metric = metrics.find(circuit.metric)
-        self.groups = _groups(data.examples)
-        self.references = [group.corrupted for group in self.groups]
 
     def rows(self, progress: Progress) -> list[Faithfulness]:
         """One for each share."""
-        sizes = [int(share * self.circuit.shape.n_edges) for share in self.cuts.shares]
+        # Rounded first, so that 0.57 of 100 edges is 57 of them.
+        sizes = [int(round(share * self.circuit.shape.n_edges, 6)) for share in self.cuts.shares]
         strength = self._strength()
         chosen = [strongest(strength, n) for n in sizes]
         kept = np.stack([cut.kept for cut in chosen])
         found = self.runner.evaluate(self.groups, kept, self.metric, references=self.references, progress=progress)
-        right = [self._accuracy(cut.kept) if self.cuts.generate else None for cut in chosen]
+        right = [None if self.reader is None else self._accuracy(cut.kept, self.reader) for cut in chosen]
         return [
             self._row(found, i, share, n, cut, accuracy)
             for i, (share, n, cut, accuracy) in enumerate(zip(self.cuts.shares, sizes, chosen, right, strict=True))
@@ -131,11 +211,10 @@ class _Pair:
     def _row(
         self, found: CircuitValues, i: int, share: float, n_edges: int, cut: Cut, accuracy: float | None
     ) -> Faithfulness:
-        gap = found.clean - found.ablated
         reason = None
-        if not math.isfinite(gap) or not math.isfinite(found.values[i]):
+        if not math.isfinite(found.clean - found.ablated) or not math.isfinite(found.values[i]):
             reason = "the metric is not finite"
-        elif abs(gap) <= _NO_GAP * max(1.0, abs(found.clean)):
+        elif not found.has_gap:
             reason = "ablating every edge does not change the metric"
         return Faithfulness(
             circuit_id=self.circuit.circuit_id,
@@ -155,11 +234,11 @@ class _Pair:
             accuracy=accuracy,
         )
 
-    def _accuracy(self, kept: npt.NDArray[np.bool_]) -> float:
+    def _accuracy(self, kept: npt.NDArray[np.bool_], reader: Reader) -> float:
         """Share of the examples whose answer the circuit alone writes, greedily."""
-        model, right = self.runner.model, 0
-        if model.tokenizer is None:
-            raise UsageError(f"{model.record.name} has no tokenizer, so its answers can't be read.")
+        tokenizer, right = self.runner.model.tokenizer, 0
+        if tokenizer is None:
+            raise AssertionError("checked before the first pass")
         for length in sorted({e.n_prompt for e in self.data.examples}):
             members = [e for e in self.data.examples if e.n_prompt == length]
             prompts, corrupted = (
@@ -168,9 +247,8 @@ class _Pair:
             )
             n_tokens = 1 + max(self._n_answer(e) for e in members)
             written = self.runner.generate(prompts, corrupted, kept, n_tokens, references=self.references)
-            texts = [str(model.tokenizer.decode(ids, skip_special_tokens=True)) for ids in written.tolist()]
-            read = registry.reader(self.data.task)
-            right += sum(read(t.split("\n")[0].strip()) == e.answer for t, e in zip(texts, members, strict=True))
+            texts = [str(tokenizer.decode(ids, skip_special_tokens=True)) for ids in written.tolist()]
+            right += sum(reader(t.split("\n")[0].strip()) == e.answer for t, e in zip(texts, members, strict=True))
         return right / len(self.data.examples)
 
     def _n_answer(self, example: StoredExample) -> int:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from circuitdb.errors import ModelError, TaskError
-from circuitdb.ingest import prefix
+from circuitdb.graph import GraphShape
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.exact_scores import exact_work
 from circuitdb.ingest.models import LoadedModel
@@ -20,7 +20,7 @@ from circuitdb.ingest.plan import Job, Options, plan
 from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.sequences import groups
 from circuitdb.ingest.tasks.task import Task
-from circuitdb.store import Store
+from circuitdb.store import Store, read_finished
 
 # DuckDB's bytes for the score of one edge, measured on 500 circuits of 123,211 edges.
 _BYTES_A_SCORE = 4.3
@@ -50,7 +50,7 @@ def forecast(store: Store, model: LoadedModel, task: Task, options: Options) -> 
     Raises UsageError and ModelError as `ingest` does.
     """
     scorer = options.scorer(model)
-    stored = store.finished(by_example=options.by_example) if Path(store.path).exists() else {}
+    stored = read_finished(store, by_example=options.by_example) if Path(store.path).exists() else {}
     planned: list[Job | Forecast] = []
     for subtask in task.subtasks():
         try:
@@ -65,17 +65,30 @@ def forecast(store: Store, model: LoadedModel, task: Task, options: Options) -> 
     ]
 
 
-def seconds_for(scorer: Scorer, members: Sequence[Group]) -> float:
-    """How long scoring these groups will take, from a short probe."""
-    return _seconds_per_work(scorer, members[0]) * sum(_work(scorer, group) for group in members)
+def seconds_for(scorer: Scorer, circuits: Sequence[Sequence[Group]]) -> list[float]:
+    """How long scoring each of these circuits will take, from a short probe on the first."""
+    speed = _seconds_per_work(scorer, circuits[0][0])
+    return [speed * sum(_work(scorer, group) for group in members) for members in circuits]
+
+
+def example_bytes(n_examples: int, shape: GraphShape) -> int:
+    """Disk that the scores of so many single examples take."""
+    return int(_BYTES_A_SCORE * n_examples * shape.n_edges)
 
 
 def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missing: bool) -> Forecast:
     scored, _ = groups(job.sequences)
     longest = max(scored, key=lambda group: group.clean.shape[1])
-    shared = _shared(scorer, longest)
-    n_pairs, memory = len(job.sequences), scorer.memory.plan(longest.clean.shape[1] - shared, len(longest.clean))
-    kept = 1 + options.folds + (n_pairs if options.by_example else 0)
+    shared = scorer.rounds.n_shared(longest)
+    n_pairs = len(job.sequences)
+    memory = scorer.memory.plan(
+        longest.clean.shape[1] - shared,
+        len(longest.clean),
+        longest.n_scored,
+        options.folds,
+        by_example=options.by_example,
+    )
+    kept = 1 + options.folds + n_pairs * options.by_example
     return Forecast(
         subtask=job.subtask.name,
         status="missing" if missing else "stored",
@@ -85,18 +98,14 @@ def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missi
         n_shared=shared,
         batch_size=memory.batch_size,
         memory=memory.peak,
-        disk=int(_BYTES_A_SCORE * kept * scorer.anatomy.shape.n_edges) if missing else 0,
+        disk=example_bytes(kept, scorer.anatomy.shape) if missing else 0,
         seconds=speed * sum(_work(scorer, group) for group in scored) if missing else 0.0,
     )
 
 
-def _shared(scorer: Scorer, group: Group) -> int:
-    return prefix.shared_length(group.clean, group.corrupted, group.n_scored) if scorer.share_prefix else 0
-
-
 def _work(scorer: Scorer, group: Group, edges: npt.NDArray[np.bool_] | None = None) -> float:
     """Work of a group, in units that a probe has too: positions times passes."""
-    positions = len(group.clean) * (group.clean.shape[1] - _shared(scorer, group))
+    positions = len(group.clean) * (group.clean.shape[1] - scorer.rounds.n_shared(group))
     if scorer.method.name == "exact":
         return positions * exact_work(scorer.anatomy.shape, scorer.edges if edges is None else edges)
     runs = 1 + 2 * scorer.anatomy.shape.n_layers if scorer.method.name == "eap-ig-activations" else 1

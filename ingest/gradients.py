@@ -17,8 +17,9 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from circuitdb.ingest.anatomy import Anatomy, Layer, accumulation_dtype
+from circuitdb.ingest.anatomy import Anatomy, Layer
 from circuitdb.ingest.hooks import Hooks
+from circuitdb.ingest.models import accumulation_dtype
 from circuitdb.ingest.norms import Norm
 
 
@@ -29,27 +30,28 @@ class TargetGradients:
         """`like` [rows, d_model] gives the model's device and dtype."""
         shape, d_model = anatomy.shape, like.shape[-1]
         self.biases = [layer.reading_biases() for layer in anatomy.layers]
-        n_layers, n_heads, d_head = shape.n_layers, shape.n_heads, self.biases[0].shape[-1]
+        n_heads, d_head = shape.n_heads, self.biases[0].shape[-1]
         self.anatomy, self.n_rows = anatomy, n_rows
         kind = accumulation_dtype(like.dtype)
 
-        def zeros(*size: int) -> Tensor:
-            return torch.zeros(size, device=like.device, dtype=kind)
+        def zeros(layer: Layer, *size: int) -> Tensor:
+            return torch.zeros(size, device=layer.device, dtype=kind)
 
-        self.heads = [zeros(n_heads, 3, n_rows, d_head) for _ in range(n_layers)]
-        self.head_pulls = [zeros(n_heads, 3, n_steps, n_rows) for _ in range(n_layers)]
-        self.mlps = [zeros(n_rows, d_model) for _ in range(n_layers)]
-        self.mlp_pulls = [zeros(n_steps, n_rows) for _ in range(n_layers)]
-        self.logits = zeros(n_rows, d_model)
+        layers = anatomy.layers
+        self.heads = [zeros(layer, n_heads, 3, n_rows, d_head) for layer in layers]
+        self.head_pulls = [zeros(layer, n_heads, 3, n_steps, n_rows) for layer in layers]
+        self.mlps = [zeros(layer, n_rows, d_model) for layer in layers]
+        self.mlp_pulls = [zeros(layer, n_steps, n_rows) for layer in layers]
+        self.logits = zeros(layers[-1], n_rows, d_model)
         # A reader without a norm has no second term, and needs no stream.
         self.attention_streams = [
-            zeros(n_steps if layer.attention_norm.scaled else 0, n_rows, d_model) for layer in anatomy.layers
+            zeros(layer, n_steps if layer.attention_norm.scaled else 0, n_rows, d_model) for layer in layers
         ]
         self.mlp_streams = [
             self.attention_streams[i]
             if layer.mlp_stream is None
-            else zeros(n_steps if layer.mlp_norm.scaled else 0, n_rows, d_model)
-            for i, layer in enumerate(anatomy.layers)
+            else zeros(layer, n_steps if layer.mlp_norm.scaled else 0, n_rows, d_model)
+            for i, layer in enumerate(layers)
         ]
 
     def clear(self) -> None:
@@ -63,10 +65,8 @@ class TargetGradients:
         for index, layer in enumerate(self.anatomy.layers):
             self._watch_layer(held, index, layer, step, weight)
 
-        kind = self.logits.dtype
-
         def final(gradient: Tensor) -> None:
-            self.logits += weight * gradient.reshape(self.n_rows, -1).to(kind)
+            self.logits += weight * gradient.reshape(self.n_rows, -1).to(self.logits)
 
         held.gradient(self.anatomy.final_stream, final)
 

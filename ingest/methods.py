@@ -64,8 +64,7 @@ def find(name: str) -> Method:
 
 def check_ablation(method: Method, ablation: str) -> None:
     """Raises UsageError for an unknown ablation, or one that the method can't have, with the methods that can."""
-    if ablation not in ABLATIONS:
-        raise UsageError(f"There is no ablation {ablation!r}; choose one of {', '.join(ABLATIONS)}.")
+    check_known(ablation)
     if ablation not in method.ablations:
         others = ", ".join(m.name for m in METHODS.values() if ablation in m.ablations)
         raise UsageError(
@@ -74,10 +73,28 @@ def check_ablation(method: Method, ablation: str) -> None:
         )
 
 
-def points(method: Method, steps: int | None, grid: str | None, metric: Metric) -> tuple[Point, ...]:
-    """The runs whose gradients make the estimate; weights add up to 1. None for `exact`.
+def with_defaults(method: Method, steps: int | None, grid: str | None) -> tuple[int | None, str | None]:
+    """Steps and grid of an integrated method, 5 and `right` unless given; None for any other.
 
-    A run whose gradient is zero by construction (KL on the clean run) is left out.
+    Raises UsageError where they are given to a method that has none: left out in silence, they would mislead.
+    """
+    if method.integrated:
+        return (5 if steps is None else steps), ("right" if grid is None else grid)
+    if steps is not None or grid is not None:
+        raise UsageError(f"{method.name} follows no path, so it has neither steps nor a grid; leave them out.")
+    return None, None
+
+
+def check_known(ablation: str) -> None:
+    """Raises UsageError for an unknown ablation, naming those there are."""
+    if ablation not in ABLATIONS:
+        raise UsageError(f"There is no ablation {ablation!r}; choose one of {', '.join(ABLATIONS)}.")
+
+
+def points(method: Method, steps: int | None, grid: str | None, metric: Metric) -> tuple[Point, ...]:
+    """The runs whose gradients make the estimate. None for `exact`.
+
+    Weights add up to 1, but for a run whose gradient is zero by construction (KL on the clean run), which is left out.
 
     Raises:
         UsageError: an unknown grid, a number of steps under 1, or a method that is zero for the metric.

@@ -7,6 +7,7 @@
 `kl-published`      what the code published with Sun (2025) computes in the place of KL: probabilities are passed where
                     their logarithms belong, sum_t exp(p_clean(t)) (p_clean(t) - log p_run(t)). It is no divergence: it
                     is not 0 for equal distributions. It is here so that figures made with that code can be compared.
+                    It is of the size of the vocabulary, so it is computed in float64.
 
 A metric of one's own is a function of the same three arguments, given to `register`.
 """
@@ -63,6 +64,8 @@ def kl(logits: Logits, clean_logits: Logits, labels: Labels | None = None) -> Pe
 
 def kl_published(logits: Logits, clean_logits: Logits, labels: Labels | None = None) -> PerExample:
     """The loss of the paper's released code; no divergence, see above."""
+    if logits.device.type != "mps":  # which has no float64
+        logits, clean_logits = logits.double(), clean_logits.double()
     clean = clean_logits.softmax(-1)
     return (clean.exp() * (clean - logits.log_softmax(-1))).sum((-2, -1))
 
@@ -128,6 +131,7 @@ def register(
     needs_contrast: bool = False,
     flat_at_clean: bool = False,
     higher_is_better: bool = False,
+    version: str | None = None,
 ) -> Metric:
     """Make a metric of one's own known by a name, in this process.
 
@@ -139,9 +143,12 @@ def register(
         needs_contrast: it reads `labels[..., 1:]`, what the answer is compared with.
         flat_at_clean: its gradient at the clean run is zero by construction, as that of KL.
         higher_is_better: ablating an edge that matters lowers it, as it lowers a logit difference.
+        version: what tells this metric from others of its name. By default a digest of the function's text and of the
+            values it closes over, which tells nothing of other functions that it calls: with those, give a version.
 
     Raises:
-        UsageError: the name is empty or that of a built-in metric, or `value` can't be called.
+        UsageError: the name is empty or that of a built-in metric, `value` can't be called, or it is no plain function
+            and has no version.
     """
     if not isinstance(name, str) or not name.strip() or name in _BUILT_IN:
         raise UsageError(f"A metric can't be called {name!r}; built-in ones are {', '.join(sorted(_BUILT_IN))}.")
@@ -149,7 +156,9 @@ def register(
         raise UsageError(f"The metric {name} is of type {type(value).__name__}; give a function.")
     if needs_contrast and not needs_answer:
         raise UsageError(f"The metric {name} compares with the answer, so it needs the answer too.")
-    metric = Metric(name, value, needs_answer, needs_contrast, flat_at_clean, higher_is_better, _source(value))
+    flags = (needs_answer, needs_contrast, flat_at_clean, higher_is_better)
+    source = hashlib.sha256(repr((_identity(name, value) if version is None else version, flags)).encode()).hexdigest()
+    metric = Metric(name, value, *flags, source)
     METRICS[name] = metric
     return metric
 
@@ -161,14 +170,16 @@ def find(name: str) -> Metric:
     return METRICS[name]
 
 
-def _source(value: Value) -> str:
-    """Digest of a function's text, or of its byte code where the text is not to be had."""
+def _identity(name: str, value: Value) -> tuple[str, ...]:
+    """A function's text (its byte code, where the text is not to be had), with its defaults and what it closes over."""
+    if not inspect.isfunction(value):
+        raise UsageError(f"The metric {name} is no plain function; say which it is with version=, such as version='1'.")
     try:
-        text = inspect.getsource(value).encode()
-    except (OSError, TypeError):
-        code = getattr(value, "__code__", None)
-        text = repr(value).encode() if code is None else code.co_code + repr(code.co_consts).encode()
-    return hashlib.sha256(text).hexdigest()
+        text = inspect.getsource(value)
+    except OSError:
+        text = repr((value.__code__.co_code, value.__code__.co_consts))
+    held = [repr(cell.cell_contents) for cell in value.__closure__ or ()]
+    return (text, repr(value.__defaults__), repr(value.__kwdefaults__), *held)
 
 
 def evaluate(metric: Metric, logits: Tensor, clean_logits: Tensor, labels: Tensor | None) -> Tensor:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,18 @@ class LoadedModel:
             torch.backends.cuda.matmul.allow_tf32 = before
 
 
+def accumulation_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Type that gradients and scores are summed in: float32 for half-precision models, otherwise the model's own."""
+    return dtype if dtype == torch.float64 else torch.float32
+
+
+@contextmanager
+def plain_modes(model: LoadedModel) -> Iterator[None]:
+    """No modes of the caller: inference mode would forbid gradients, autocast would round them."""
+    with torch.inference_mode(False), torch.autocast(model.device.type, enabled=False), model.arithmetic():
+        yield
+
+
 def load_model(
     name_or_path: str | Path,
     *,
@@ -94,7 +106,8 @@ def load_model(
         name: what the database calls it; by default the hub name, the folder's or the file's name.
         revision: hub branch, tag or commit.
         dtype: float32, float64, bfloat16, float16, or tf32 (float32 whose matrix products CUDA may round).
-        device: `cpu`, `cuda`, `mps` ...; by default the first accelerator there is.
+        device: `cpu`, `cuda`, `mps` ..., or `auto` to spread the layers over all CUDA devices; by default the first
+            accelerator there is.
 
     Raises:
         UsageError: a dtype, name or revision that can't be.
@@ -117,17 +130,22 @@ def load_model(
         source, title = str(name_or_path), str(name_or_path)
     if revision is not None and path.exists():
         raise UsageError(f"A revision is a version on the hub; {path} is local and has none.")
-    target = _device(device)
+    spread = device == "auto"
+    if spread and not torch.cuda.is_available():
+        raise UsageError("--device auto spreads a model over CUDA devices, and torch finds none here; leave it out.")
+    target = _device("cuda" if spread else device)
     if dtype == "tf32" and target.type != "cuda":
         raise UsageError(f"tf32 is a way in which CUDA multiplies; on {target} use float32.")
     with quiet():
-        model = _read(source, revision, DTYPES[dtype])
+        model = _read(source, revision, DTYPES[dtype], spread=spread)
         tokenizer = _tokenizer(source, revision)
-        weights_digest = _digest(model)
+        # TransformerLens will split fused projections into more parameters.
+        weights_digest, n_parameters = _digest(model), model.num_parameters()
         model.requires_grad_(False)
         model.eval()
         try:
-            torch.nn.Module.to(model, target)
+            if not spread:
+                torch.nn.Module.to(model, target)
             bridge = TransformerBridge.boot_transformers(
                 source, dtype=DTYPES[dtype], hf_model=model, tokenizer=_placeholder_tokenizer()
             )
@@ -136,7 +154,10 @@ def load_model(
                 f"TransformerLens can't wrap {name_or_path} ({type(model).__name__}) on {target}: {one_line(error)}"
             ) from error
     bridge.requires_grad_(False)
-    record = _record(bridge, model, name or title, revision, weights_digest)
+    record = replace(
+        _record(bridge, model, name or title),
+        revision=revision, n_parameters=n_parameters, weights_digest=weights_digest,
+    )  # fmt: skip
     embedding: Any = model.get_input_embeddings()
     return LoadedModel(
         bridge,
@@ -160,12 +181,14 @@ def _device(name: str | None) -> torch.device:
     return device
 
 
-def _read(source: str, revision: str | None, dtype: torch.dtype) -> PreTrainedModel:
+def _read(source: str, revision: str | None, dtype: torch.dtype, *, spread: bool) -> PreTrainedModel:
     # The fused product over experts is there for float64 in the plain implementation alone.
-    experts = {"experts_implementation": "eager"} if dtype == torch.float64 else {}
+    more = {"experts_implementation": "eager"} if dtype == torch.float64 else {}
+    if spread:
+        more["device_map"] = "auto"
     try:
         return transformers.AutoModelForCausalLM.from_pretrained(
-            source, revision=revision, dtype=dtype, attn_implementation="eager", **experts
+            source, revision=revision, dtype=dtype, attn_implementation="eager", **more
         )
     except Exception as error:  # the hub client raises a dozen kinds
         where = "folder" if Path(source).is_dir() else "folder, and the hub did not give it"
@@ -192,9 +215,7 @@ def _placeholder_tokenizer() -> PreTrainedTokenizerBase:
     return transformers.PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<none>", pad_token="<none>")
 
 
-def _record(
-    bridge: TransformerBridge, model: PreTrainedModel, name: str, revision: str | None, weights_digest: str
-) -> Model:
+def _record(bridge: TransformerBridge, model: PreTrainedModel, name: str) -> Model:
     cfg: Any = bridge.cfg
     n_layers, n_heads = int(cfg.n_layers), int(cfg.n_heads)
     return Model(
@@ -203,9 +224,6 @@ def _record(
         shape=GraphShape(n_layers, n_heads, bool(getattr(cfg, "parallel_attn_mlp", False))),
         n_kv_heads=int(getattr(cfg, "n_key_value_heads", None) or n_heads),
         d_model=int(cfg.d_model),
-        revision=revision,
-        n_parameters=sum(p.numel() for p in model.parameters()),
-        weights_digest=weights_digest,
     )
 
 

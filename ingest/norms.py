@@ -45,10 +45,14 @@ class Norm:
         """What an RMSNorm multiplies `x` with, element by element."""
         return self.inverse_scale(x)[..., None] * self.weight
 
+    def scale(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
+        """`xc * r`: the stream normed, with neither weight nor bias."""
+        centred = self.centre(x)
+        return centred * self.inverse_scale(centred)[..., None]
+
     def apply(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
         """`y`, what the reader gets of a stream."""
-        centred = self.centre(x)
-        found = centred * self.inverse_scale(centred)[..., None] * self.weight
+        found = self.scale(x) * self.weight
         return found if self.bias is None else found + self.bias
 
 

@@ -25,13 +25,14 @@ _ALL_TOKENS = 10_000
 class Options:
     """How circuits are scored: method and metric, and how many examples they are scored on.
 
-    `against`: answers that the right one is compared with, in the place of the corrupted answer. `by_example`: keep the
-    scores of every single example. Raises UsageError for options that can't be.
+    `steps` and `grid` are 5 and `right` for a method that is integrated, and None for any other. `against`: answers
+    that the right one is compared with, in the place of the corrupted answer. `by_example`: keep the scores of every
+    single example. Raises UsageError for options that can't be.
     """
 
     method: str = "eap-ig"
-    steps: int | None = 5
-    grid: str | None = "right"
+    steps: int | None = None
+    grid: str | None = None
     metric: str = "kl"
     shots: int = 3
     n_examples: int = 16
@@ -62,17 +63,15 @@ class Options:
         if self.positions not in POSITIONS:
             raise UsageError(f"There are no positions {self.positions!r}; choose one of {', '.join(POSITIONS)}.")
         metric = metrics.find(self.metric)
+        steps, grid = methods.with_defaults(methods.find(self.method), self.steps, self.grid)
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "grid", grid)
         methods.points(methods.find(self.method), self.steps, self.grid, metric)
         methods.check_ablation(methods.find(self.method), self.ablation)
         if self.against and not metric.needs_contrast:
             raise UsageError(f"The metric {metric.name} compares the answer with nothing; leave --against out.")
         if any(not text.strip() for text in self.against):
             raise UsageError("An answer to compare with can't be empty.")
-
-    @property
-    def integrated(self) -> bool:
-        """Whether the method has steps and a grid."""
-        return methods.find(self.method).integrated
 
     @property
     def contrast(self) -> str | None:
@@ -116,8 +115,8 @@ def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> 
     """Draw, tokenise and pair a subtask's questions. Raises TaskError if nothing can be scored."""
     drawn = prompt_set(task, subtask, n_examples=options.n_examples, shots=options.shots, seed=options.seed)
     questions = tuple(tokenise(model, drawn.header, question) for question in drawn.questions)
-    read = 0 if options.positions == "last" else 1
-    longest = max(len(question.ids) + read * (len(question.answer_ids) - 1) for question in questions)
+    read = options.positions != "last"
+    longest = max(len(question.ids) + read * len(question.line_ids) for question in questions)
     if longest > model.n_context:
         raise TaskError(
             f"{task.name} {subtask.name} has prompts of {longest} tokens, more than the {model.n_context} of "
@@ -157,8 +156,12 @@ def _spec(
     model: LoadedModel, task: Task, subtask: Subtask, run: tuple[Sequences, ...], options: Options
 ) -> dict[str, Json]:
     """All that decides the scores; not device and batch size, which change them by rounding only."""
-    ids: list[Json] = [[list(s.clean), list(s.corrupted), [list(at) for at in s.labels], s.fold] for s in run]
-    return {
+    ids: list[Json] = [[list(s.clean), list(s.corrupted), *_labels(s), s.fold] for s in run]
+    source = metrics.find(options.metric).source
+    own: dict[str, Json] = {} if source is None else {"metric_source": source}
+    if options.against:
+        own["contrast"] = options.contrast
+    return own | {
         "score_version": SCORE_VERSION,
         "model": model.record.name,
         "weights": model.record.weights_digest,
@@ -170,11 +173,16 @@ def _spec(
         "n_pairs": len(ids),
         "folds": options.folds,
         "method": options.method,
-        "steps": options.steps if options.integrated else None,
-        "grid": options.grid if options.integrated else None,
+        "steps": options.steps,
+        "grid": options.grid,
         "metric": options.metric,
-        "metric_source": metrics.find(options.metric).source,
         "positions": options.positions,
-        "contrast": options.contrast,
         "ablation": options.ablation,
     }
+
+
+def _labels(run: Sequences) -> list[Json]:
+    """The answer's first token and the corrupted answer's, as circuits have it that score nothing else; else all."""
+    if len(run.labels) == 1 and len(run.labels[0]) == 2:
+        return list(run.labels[0])
+    return [[list(at) for at in run.labels]]

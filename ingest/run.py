@@ -19,7 +19,7 @@ import numpy as np
 from circuitdb import __version__
 from circuitdb.errors import ModelError, TaskError
 from circuitdb.ingest.accuracy import accuracy, predictions
-from circuitdb.ingest.forecast import seconds_for
+from circuitdb.ingest.forecast import example_bytes, seconds_for
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.pairs import Pair
 from circuitdb.ingest.plan import Job, Options, plan
@@ -52,6 +52,9 @@ class Watcher(Protocol):
     def planned(self, n_missing: int, n_stored: int) -> None:
         """All subtasks are planned; `n_missing` circuits are to be scored, `n_stored` are there already."""
 
+    def sized(self, n_bytes: int) -> None:
+        """Disk that the scores of single examples will take, where they are asked for."""
+
     def estimated(self, seconds: float) -> None:
         """How long all missing circuits will take, where that is long: by exact patching."""
 
@@ -69,6 +72,9 @@ class Silent:
     """A watcher that says nothing."""
 
     def planned(self, n_missing: int, n_stored: int) -> None:
+        """Ignore it."""
+
+    def sized(self, n_bytes: int) -> None:
         """Ignore it."""
 
     def estimated(self, seconds: float) -> None:
@@ -119,6 +125,8 @@ def ingest(
     stored = finished()
     missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
     told.planned(len(missing), sum(isinstance(job, Job) for job in planned) - len(missing))
+    if options.by_example and missing:
+        told.sized(example_bytes(sum(len(job.sequences) for job in missing), scorer.anatomy.shape))
     outcomes, timed = [], False
     for job in planned:
         if isinstance(job, Outcome):
@@ -128,7 +136,7 @@ def ingest(
         else:
             told.started(job.subtask.name)
             if options.method == "exact" and not timed:
-                told.estimated(len(missing) * seconds_for(scorer, groups(job.sequences)[0]))
+                told.estimated(sum(seconds_for(scorer, [groups(other.sequences)[0] for other in missing])))
                 timed = True
             outcome = _score(store, scorer, task, job, options, told, replace=replace)
         told.finished(outcome)
@@ -156,8 +164,7 @@ def _score(
         examples=_examples(job, texts, right),
         by_example=None if found.by_example is None else found.by_example[np.argsort(places)],
         accuracy=share,
-        # A circuit of this spec without the scores of single examples that are wanted now makes room for this one.
-        replace=replace or options.by_example,
+        replace=replace,
     )
     return _outcome(circuit, circuit_id, found, share)
 
@@ -184,8 +191,8 @@ def _circuit(
         method=options.method,
         metric=options.metric,
         spec=job.spec,
-        steps=options.steps if options.integrated else None,
-        grid=options.grid if options.integrated else None,
+        steps=options.steps,
+        grid=options.grid,
         positions=options.positions,
         contrast=options.contrast,
         ablation=options.ablation,

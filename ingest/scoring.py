@@ -7,30 +7,29 @@ batch size and order do not matter beyond rounding.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
-from circuitdb.ingest import methods, metrics, prefix
-from circuitdb.ingest.ablation import Ablation
+from circuitdb.ingest import methods, metrics
 from circuitdb.ingest.activation_scores import activation_scores
 from circuitdb.ingest.anatomy import read_anatomy
 from circuitdb.ingest.batch import Batch, Group
-from circuitdb.ingest.checks import check_group, check_tokens
+from circuitdb.ingest.checks import check_group, check_model, check_tokens
 from circuitdb.ingest.circuit_run import fully_ablated
 from circuitdb.ingest.exact_scores import exact_scores
-from circuitdb.ingest.grouped import ungrouped
 from circuitdb.ingest.memory import Memory
-from circuitdb.ingest.models import LoadedModel
+from circuitdb.ingest.models import LoadedModel, plain_modes
 from circuitdb.ingest.path_scores import path_scores
 from circuitdb.ingest.preflight import preflight
+from circuitdb.ingest.rounds import Rounds
 
 Progress = Callable[[float], None]
 
@@ -71,8 +70,8 @@ def score_edges(
     corrupted: Tensor,
     *,
     method: str = "eap-ig",
-    steps: int = 5,
-    grid: str = "right",
+    steps: int | None = None,
+    grid: str | None = None,
     ablation: str = "patching",
     reference: Tensor | None = None,
     metric: str = "kl",
@@ -92,8 +91,8 @@ def score_edges(
         clean: [batch, pos] int64 token ids.
         corrupted: [batch, pos]; row i is the partner of row i of `clean`, position by position.
         method: `eap-ig`, `eap`, `clean-corrupted`, `eap-ig-activations` or `exact`.
-        steps: points of the integration grid.
-        grid: `right`, `left`, `midpoint` or `gauss-legendre`.
+        steps: points of the integration grid, 5 by default.
+        grid: `right` (the default), `left`, `midpoint` or `gauss-legendre`.
         ablation: `patching`, `zero`, `mean` or `mean-positional`.
         reference: [n, pos] token ids that the means are taken over; by default the corrupted prompts.
         metric: `kl`, `logit-difference`, `prob-difference`, `nll`, `kl-published`, or one that you registered.
@@ -114,10 +113,8 @@ def score_edges(
         UsageError: shapes, types, token ids or options that can't be.
         ModelError: a model whose edges can't be scored right; checked once per model, before any work.
     """
-    if not isinstance(model, LoadedModel):
-        raise UsageError(f"The model is of type {type(model).__name__}; give one from load_model.")
-    if not isinstance(clean, Tensor):
-        raise UsageError(f"The clean tokens are of type {type(clean).__name__}; give a torch tensor.")
+    check_model(model)
+    check_tokens(model, clean, "clean")
     scorer = Scorer(model, method=method, steps=steps, grid=grid, ablation=ablation, metric=metric, folds=folds,
                     by_example=by_example, batch_size=batch_size, share_prefix=share_prefix, edges=edges)  # fmt: skip
     group = Group(clean, corrupted, labels, torch.arange(len(clean)) % folds, scored)
@@ -145,20 +142,16 @@ class Scorer:
         """Raises UsageError for impossible options, ModelError for a model that can't be scored right."""
         if not isinstance(folds, int) or folds < 1:
             raise UsageError(f"The pairs need a whole number of folds, at least one fold, not {folds!r}.")
-        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-            raise UsageError(f"A batch needs a whole number of pairs, at least one pair, not {batch_size!r}.")
-        self.model, self.n_folds, self.batch_size, self.by_example = model, folds, batch_size, by_example
+        self.model, self.n_folds, self.by_example = model, folds, by_example
         self.metric, self.method, self.ablation = metrics.find(metric), methods.find(method), ablation
         methods.check_ablation(self.method, ablation)
-        self.points = methods.points(self.method, steps, grid, self.metric)
-        # Under zero and mean ablation edges have an effect at the positions that all prompts share, too.
-        self.share_prefix = share_prefix and ablation == methods.PATCHING
+        self.points = methods.points(self.method, *methods.with_defaults(self.method, steps, grid), self.metric)
         self.anatomy = read_anatomy(model)
         model.notes = self.anatomy.notes
         self.edges = _edge_mask(self.anatomy.shape, self.method, edges)
         self.memory = Memory(model, len(self.points), batch_size)
-        with plain_modes(model):
-            preflight(model, self.anatomy)
+        self.rounds = Rounds(model, self.anatomy, self.memory, ablation, share_prefix=share_prefix)
+        preflight(model, self.anatomy)
 
     def probe(self, n_edges: int) -> Scorer:
         """The same without folds and, for exact, of only so many edges spread evenly: for measuring its speed."""
@@ -182,61 +175,37 @@ class Scorer:
         """
         for group in groups:
             check_group(self.model, group, self.metric, self.n_folds)
-        for tokens in references or ():
-            check_tokens(self.model, tokens, "reference")
         n_examples = sum(len(group.clean) for group in groups)
         if n_examples == 0:
             raise UsageError("There are no examples to score.")
         if n_examples < self.n_folds:
             raise UsageError(f"{n_examples} pairs can't be split into {self.n_folds} folds.")
-        with plain_modes(self.model), ungrouped(self.anatomy):
+        with plain_modes(self.model):
             tally = _Tally(self, groups, n_examples, progress or (lambda _share: None))
-            around = [group.corrupted for group in groups] if references is None else references
-            size = self.memory.batch_size(groups[0].clean.shape[1], n_examples)
-            ablation = Ablation(self.ablation, self.model, self.anatomy, around, size)
-            for number, group in enumerate(groups):
-                self._score_group(tally, number, group, ablation)
-        return tally.result()
 
-    def _score_group(self, tally: _Tally, number: int, group: Group, ablation: Ablation) -> None:
-        start = prefix.shared_length(group.clean, group.corrupted, group.n_scored) if self.share_prefix else 0
-        cached = prefix.compute(self.model, group.clean[0, :start].to(self.model.device))
-        fixed = ablation.fixed(group.clean.shape[1])
-        # Examples of one fold lie together, so that a fold is a range of rows.
-        order, at = torch.argsort(group.fold, stable=True), 0
-        while at < len(order):
-            size = self.memory.batch_size(group.clean.shape[1] - start, len(order) - at)
-            chosen = order[at : at + size]
-            failure = None
-            try:
-                self._score_batch(tally, number, group, chosen, cached, fixed)
-                at += len(chosen)
-            except (RuntimeError, MemoryError) as error:
-                if not self.memory.exhausted(error):
-                    raise
-                failure = str(error).splitlines()[0]
-            if failure is not None:  # outside of the handler, which holds on to the tensors of the failed pass
-                self.memory.shrink(len(chosen), failure)
+            def work(number: int, chosen: Tensor, batch: Batch) -> None:
+                tally.add(number, chosen, batch, self._scores(tally, batch))
 
-    def _score_batch(
-        self, tally: _Tally, number: int, group: Group, chosen: Tensor, cached: prefix.Prefix, fixed: Tensor | None
-    ) -> None:
-        own = group.take(chosen, self.model.device)
-        batch = Batch(self.model, self.anatomy, self.metric, own, cached, tally.parts(own), fixed)
+            self.rounds.each(groups, self.metric, references, tally.parts, work)
+            return tally.result()
+
+    def _scores(self, tally: _Tally, batch: Batch) -> Float[Tensor, "part source target"]:
+        """Scores of one batch, its runs made."""
+        n = len(batch.group.clean)
 
         def progress(share: float) -> None:
-            tally.progress((tally.n_done + share * len(chosen)) / tally.n_examples)
+            tally.progress((tally.n_done + share * n) / tally.n_examples)
 
         if self.method.name == "exact":
-            rows = self.memory.exact_rows(batch.n_positions, group.n_scored)
+            rows = self.memory.exact_rows(batch.n_positions, batch.group.n_scored)
             scores = exact_scores(batch, self.edges, rows, progress)
         elif self.method.name == "eap-ig-activations":
             scores = activation_scores(batch, self.points, progress)
         else:
             scores = path_scores(batch, self.points)
-        if fixed is not None:
+        if batch.fixed is not None:
             batch.corrupted_value = batch.value(fully_ablated(batch))
-        tally.add(number, chosen, batch, scores)
+        return scores
 
 
 class _Tally:
@@ -287,13 +256,6 @@ class _Tally:
         return EdgeScores(self.shape, whole, parts, self.by_example, self.n_examples, self.largest, clean, corrupted)
 
 
-@contextmanager
-def plain_modes(model: LoadedModel) -> Iterator[None]:
-    """No modes of the caller: inference mode would forbid gradients, autocast would round them."""
-    with torch.inference_mode(False), torch.autocast(model.device.type, enabled=False), model.arithmetic():
-        yield
-
-
 def _edge_mask(
     shape: GraphShape, method: methods.Method, edges: Sequence[int] | npt.NDArray[np.int64] | None
 ) -> npt.NDArray[np.bool_]:
@@ -302,7 +264,10 @@ def _edge_mask(
         return shape.mask
     if method.name != "exact":
         raise UsageError(f"{method.name} scores all edges at once; only exact can be asked for some of them.")
-    ids = np.asarray(edges)
+    try:
+        ids = np.asarray(edges)
+    except ValueError:  # lists of unequal length
+        ids = np.empty(0)
     if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
         raise UsageError("The edges to patch must be a list of edge ids.")
     if ids.min() < 0 or ids.max() >= shape.n_edges:

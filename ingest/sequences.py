@@ -2,7 +2,7 @@
 
 `last`    the prompts; the metric is taken where the answer's first token is predicted
 `answer`  the prompts and the clean answer but for its last token, in both runs; taken where each of its tokens is
-`all`     the same over all that follows the prompt: the answer, where the task asks for nothing before it
+`all`     the same over all tokens after the prompt: the answer and the end of its line, where the model is to stop
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ def sequences(pair: Pair, positions: str, others: Sequence[tuple[int, ...]] | No
     `others`: token ids of the answers that the right one is compared with; by default the corrupted answer. A label is
     `NO_TOKEN` where such an answer has no token, or the right answer's own.
     """
-    answer = pair.clean.answer_ids
+    answer = pair.clean.line_ids if positions == "all" else pair.clean.answer_ids
     n_scored = 1 if positions == "last" else len(answer)
-    compared = [pair.corrupted.answer_ids] if others is None else others
+    partner = pair.corrupted.line_ids if positions == "all" else pair.corrupted.answer_ids
+    compared = [partner] if others is None else others
     labels = tuple(
         (answer[at], *(o[at] if at < len(o) and o[at] != answer[at] else NO_TOKEN for o in compared))
         for at in range(n_scored)

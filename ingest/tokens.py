@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokenisedQuestion:
-    """A question after its header: `text` and `ids` of the prompt, ids of the answer."""
+    """A question after its header: `text` and `ids` of the prompt, ids of the answer, and with the end of its line."""
 
     question: Question
     text: str
     ids: tuple[int, ...]
     answer_ids: tuple[int, ...]
+    line_ids: tuple[int, ...] = ()
 
 
 def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQuestion:
@@ -44,7 +45,10 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
             bos = tokenizer.bos_token_id
             if bos is not None and ids[:2] == (bos, bos):
                 raise ModelError("The tokenizer puts two BOS tokens in front of a prompt; repair its settings first.")
-            return TokenisedQuestion(question, text, ids, whole[len(ids) :])
+            line = _encode(tokenizer, f"{header}{question.solved}\n")
+            # Where the end of the line is no token of its own, the answer is all that can be told apart.
+            follows = line if line[: len(ids)] == ids else whole
+            return TokenisedQuestion(question, text, ids, whole[len(ids) :], follows[len(ids) :])
     raise TaskError(
         f"The tokenizer of {model.record.name} has no token boundary before the answer in {question.solved!r}."
     )

@@ -12,12 +12,13 @@ from circuitdb.errors import UsageError
 from circuitdb.queries import arguments, faithfulness, matrix, named, reliability, schema
 from circuitdb.queries.asking import the_circuit, with_models
 from circuitdb.queries.evaluations import Evaluations
-from circuitdb.queries.faithfulness import SELECTIONS, Faithfulness
+from circuitdb.queries.faithfulness import Faithfulness
 from circuitdb.queries.groupings import Groupings
 from circuitdb.queries.hardcircuits import HardCircuits
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Where, select
 from circuitdb.queries.statement import run as run_sql
+from circuitdb.records import SELECTIONS
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,10 @@ import pyarrow as pa
 
 from circuitdb.errors import UsageError
 from circuitdb.queries.columns import numbers, texts
-from circuitdb.queries.result import Answer, Result, square
+from circuitdb.queries.result import Answer, Result, count, square
 from circuitdb.queries.selection import Selection
+from circuitdb.records import SHARES
 
-GRID = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-SELECTIONS = ("top-absolute", "top-signed")
 Values = npt.NDArray[np.float64]
 
 
@@ -50,26 +49,34 @@ class Faithfulness(Answer):
     def wide(self) -> Result:
         """One row a curve: a circuit, the data it was run on and the way its edges were chosen; CPR, CMD, f by size.
 
-        CPR and CMD are NULL where a size has no faithfulness, or only one was run.
+        CPR and CMD are NULL where a curve lacks one of the sizes, or a size its faithfulness, so that those of all
+        curves are areas over the same sizes.
         """
         shares = np.array(sorted(set(self.table["share"].to_pylist())))
         curves: dict[tuple[str, str, str], Values] = {}
+        run: dict[tuple[str, str, str], npt.NDArray[np.bool_]] = {}
         for row in self.table.to_pylist():
-            key = (row["label"], row["data"], row["selection"])
+            key, place = (row["label"], row["data"], row["selection"]), np.searchsorted(shares, row["share"])
             curve = curves.setdefault(key, np.full(len(shares), np.nan))
+            run.setdefault(key, np.zeros(len(shares), dtype=bool))[place] = True
             if row["faithfulness"] is not None:
-                curve[np.searchsorted(shares, row["share"])] = row["faithfulness"]
-        run = {key: ~np.isnan(curve) for key, curve in curves.items()}
-        found = [areas(shares[run[key]], curve[run[key]]) for key, curve in curves.items()]
+                curve[place] = row["faithfulness"]
+        found = [areas(shares, curve) for curve in curves.values()]
         label, data, selection = zip(*curves, strict=True) if curves else ((), (), ())
         columns: dict[str, pa.Array] = {"label": texts(label), "data": texts(data), "selection": texts(selection)}
         if label == data:
             del columns["data"]
         columns |= {"cpr": numbers(np.array([a.cpr for a in found])), "cmd": numbers(np.array([a.cmd for a in found]))}
         stacked = np.array(list(curves.values())).reshape(len(curves), len(shares))
-        columns |= {f"{share:.4g}": numbers(stacked[:, i]) for i, share in enumerate(shares)}
+        columns |= {f"{share:.12g}": numbers(stacked[:, i]) for i, share in enumerate(shares)}
         notes = list(self.notes)
-        if curves and shares.tolist() != list(GRID):
+        n_partial = sum(not sizes.all() for sizes in run.values())
+        if n_partial:
+            notes.append(
+                f"Of {count(len(curves), 'curve')} {n_partial} lack some of these sizes, and so CPR and CMD; run all "
+                "at the same --shares."
+            )
+        if curves and shares.tolist() != list(SHARES):
             notes.append("These sizes are not the ten of the MIB benchmark, so CPR and CMD can't be compared with its.")
         return Result(pa.table(columns), self.title, tuple(notes))
 
@@ -99,7 +106,7 @@ class Faithfulness(Answer):
 
 @dataclass(frozen=True)
 class Areas:
-    """CPR and CMD of one curve; NaN for fewer than two sizes."""
+    """CPR and CMD of one curve; NaN for fewer than two sizes, or one without a faithfulness."""
 
     cpr: float
     cmd: float
@@ -128,10 +135,10 @@ def faithfulness(chosen: Selection, table: pa.Table, selection: str | None) -> F
     notes = list(chosen.notes)
     if labels and len(run) < len(labels):
         notes.append(
-            f"{len(labels) - len(run)} of {len(labels)} circuits were not run; `circuitdb faithfulness --load MODEL` "
-            "runs them."
+            f"Not run yet: {len(labels) - len(run)} of {count(len(labels), 'circuit')}; "
+            "`circuitdb faithfulness --load MODEL` does it."
         )
     n_ties = sum(bool(n) for n in table["n_tied"].to_pylist())
     if n_ties:
-        notes.append(f"{n_ties} cuts go through edges of equal score; those of lower id are kept.")
-    return Faithfulness(named, labels, f"Faithfulness of {len(run)} circuits{how}", tuple(notes))
+        notes.append(f"Of edges with equal scores those of lower id are kept; that decides in {count(n_ties, 'cut')}.")
+    return Faithfulness(named, labels, f"Faithfulness of {count(len(run), 'circuit')}{how}", tuple(notes))

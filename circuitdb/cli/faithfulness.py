@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,11 +10,15 @@ import typer
 from circuitdb.cli import diagnostics, output
 from circuitdb.cli.options import Ask, question
 from circuitdb.errors import UsageError
+from circuitdb.records import SHARES, TOP_SIGNED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
-_CURVE_LABELS, _MATRIX_LABELS = 1, 1
+    from circuitdb.cli.progress import RunProgress
+    from circuitdb.ingest import LoadedModel
+
+_MATRIX_LABELS = 1
 
 
 @question()
@@ -39,6 +44,7 @@ def faithfulness(
         float | None, typer.Option("--at", metavar="SHARE", help="The matrix of circuits by data at one size.")
     ] = None,
     long: Annotated[bool, typer.Option("--long", help="One row a run instead of one a curve.")] = False,
+    revision: Annotated[str | None, typer.Option(metavar="NAME", help="Hub branch, tag or commit of it.")] = None,
     dtype: Annotated[str, typer.Option(metavar="TYPE", help="Type the circuits were scored in.")] = "float32",
     device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda, mps; by default the best.")] = None,
     batch_size: Annotated[int | None, typer.Option(metavar="N", help="Pairs in a pass; by default what fits.")] = None,
@@ -52,13 +58,23 @@ def faithfulness(
     Example: circuitdb faithfulness --load gpt2 --task addition
     """
     database = ask.database
+    found = database.faithfulness(selection=selection, **ask.filters)
     if load is not None:
-        chosen = [int(str(row["circuit_id"])) for row in database.circuits(**ask.filters).rows()]
-        sizes = None if shares is None else _shares(shares)
-        _run(ask, load, chosen, sizes, selection == "top-signed", (across, generate), (dtype, device, batch_size))
+        sizes = SHARES if shares is None else _shares(shares)
+        if at is not None and at not in sizes:
+            raise UsageError(f"--at {at:g} is none of the sizes to run; add it to --shares.")
+        with _running(load, revision=revision, dtype=dtype, device=device) as (model, watcher):
+            from circuitdb.ingest.faithfulness import Cuts, run_faithfulness
+            from circuitdb.store import Store
+
+            cuts = Cuts(sizes, selection == TOP_SIGNED, generate)
+            store = Store(ask.path, timeout=ask.timeout)
+            run_faithfulness(
+                store, model, list(found.labels), cuts, across=across, batch_size=batch_size, watcher=watcher
+            )
+        found = database.faithfulness(selection=selection, **ask.filters)
     elif shares is not None or across or generate:
         raise UsageError("--shares, --across and --generate say what to run; name the model to run it in with --load.")
-    found = database.faithfulness(selection=selection, **ask.filters)
     if at is not None:
         output.matrix(found.across(at), ask.form, labels=_MATRIX_LABELS)
     elif long:
@@ -67,33 +83,23 @@ def faithfulness(
         output.answer(found.wide(), ask.form)
 
 
-def _run(
-    ask: Ask,
-    model: str,
-    circuits: Sequence[int],
-    shares: Sequence[float] | None,
-    signed: bool,
-    what: tuple[bool, bool],
-    how: tuple[str, str | None, int | None],
-) -> None:
+@contextmanager
+def _running(
+    name: str, *, revision: str | None, dtype: str, device: str | None
+) -> Iterator[tuple[LoadedModel, RunProgress]]:
+    """The model, loaded, and a bar for what is run in it."""
     import logging
 
     # TransformerLens looks for optional parts of itself while it is imported, and says so.
     logging.disable(logging.WARNING)
     from circuitdb.cli.progress import RunProgress
     from circuitdb.ingest import load_model
-    from circuitdb.ingest.faithfulness import SHARES, Cuts, run_faithfulness
-    from circuitdb.store import Store
 
-    across, generate = what
-    dtype, device, batch_size = how
-    cuts = Cuts(shares or SHARES, signed, generate)
     with RunProgress() as watcher:
-        watcher.loading(model)
-        loaded = load_model(model, dtype=dtype, device=device)
-        store = Store(ask.path, timeout=ask.timeout)
+        watcher.loading(name)
+        model = load_model(name, revision=revision, dtype=dtype, device=device)
         try:
-            run_faithfulness(store, loaded, circuits, cuts, across=across, batch_size=batch_size, watcher=watcher)
+            yield model, watcher
         except KeyboardInterrupt:
             diagnostics.warning("Stopped. What was run is stored; the same command goes on from there.")
             raise

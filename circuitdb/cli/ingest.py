@@ -28,10 +28,12 @@ def ingest(
     method: Annotated[
         str, typer.Option(metavar="NAME", help="eap-ig, eap, clean-corrupted, eap-ig-activations or exact.")
     ] = "eap-ig",
-    steps: Annotated[int, typer.Option(metavar="N", help="Integration steps of eap-ig and eap-ig-activations.")] = 5,
+    steps: Annotated[
+        int | None, typer.Option(metavar="N", help="Integration steps of eap-ig and eap-ig-activations; 5.")
+    ] = None,
     grid: Annotated[
-        str, typer.Option(metavar="NAME", help="Where the steps lie: right, left, midpoint or gauss-legendre.")
-    ] = "right",
+        str | None, typer.Option(metavar="NAME", help="Where they lie: right, left, midpoint or gauss-legendre.")
+    ] = None,
     ablation: Annotated[
         str, typer.Option(metavar="NAME", help="patching, zero, mean or mean-positional.")
     ] = "patching",

@@ -66,6 +66,10 @@ class RunProgress(_Progress):
         super().__init__("runs")
         self._last = ""
 
+    def skipped(self, reason: str) -> None:
+        """Circuits that can't be run in this model."""
+        diagnostics.warning(reason)
+
     def progress(self, n_done: float, n_pairs: int, what: str) -> None:
         """So many of the (circuit, data) pairs are run; `what` is being run now."""
         self._bar.update(self._row, total=n_pairs, completed=n_done, description=f"running {what}")
@@ -91,6 +95,10 @@ class IngestProgress(_Progress):
             self._line(f"Nothing to score: {_circuits(n_stored)} stored already.")
         # With the model loaded the clock starts anew, so that the time left is that of scoring alone.
         self._bar.reset(self._row, total=n_missing, description="scoring")
+
+    def sized(self, n_bytes: int) -> None:
+        """Disk that the scores of single examples will take."""
+        self._line(f"The scores of single examples will take about {n_bytes / 1e6:,.0f} MB.")
 
     def estimated(self, seconds: float) -> None:
         """How long all missing circuits will take."""

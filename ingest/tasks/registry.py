@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from circuitdb.errors import UsageError
 from circuitdb.ingest.tasks.addition import Addition, read_number
 from circuitdb.ingest.tasks.task import Task
 
+Reader: TypeAlias = Callable[[str], str | None]
+
 TASKS: dict[str, Callable[[Mapping[str, str]], Task]] = {"addition": Addition.from_options}
 
 
-READERS: dict[str, Callable[[str], str | None]] = {"addition": read_number}
-
-
-def reader(name: str) -> Callable[[str], str | None]:
-    """How the answer is read from what a model wrote to a task's question: all of it, where the task is not known."""
-    return READERS.get(name, lambda text: text)
+# How each task's answer is read from what a model wrote.
+READERS: dict[str, Reader] = {"addition": read_number}
 
 
 def find(name: str, options: Mapping[str, str]) -> Task:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+import resource
 from pathlib import Path
 
 import pytest
@@ -70,9 +70,11 @@ def test_help_loads_next_to_nothing(tmp_path: Path, arguments: list[str]) -> Non
 
 
 def test_help_answers_in_under_two_fifths_of_a_second(tmp_path: Path) -> None:
+    """In seconds of the processor, which other processes of the machine do not change."""
     times = []
     for _ in range(5):
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert run(["--help"], tmp_path).returncode == 0
-        times.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(times) < 0.4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def small(folder: Path, *more: str) -> list[str]:
     """An ingest of one or two subtasks that takes a second."""
-    return ["ingest", "--model", str(folder), "--examples", "10", "--shots", "1", "--steps", "2", *more]
+    steps = [] if "eap" in more or "exact" in more else ["--steps", "2"]
+    return ["ingest", "--model", str(folder), "--examples", "10", "--shots", "1", *steps, *more]
 
 
 def test_stores_then_keeps(folder: Path, tmp_path: Path) -> None:
@@ -65,6 +67,16 @@ REFUSED = [
     (["--examples", "1"], 2, "The number of examples must be at least 2, not 1."),
     (["--folds", "9"], 2, "10 examples can't be split into 9 folds"),
     (["--dtype", "int8"], 2, "'int8' is no type to compute in"),
+    (["--ablation", "zero"], 2, "eap-ig follows a path to the corrupted run, so its ablation is patching, not zero"),
+    (["--ablation", "noise"], 2, "There is no ablation 'noise'; choose one of patching, zero, mean"),
+    (["--positions", "first"], 2, "There are no positions 'first'; choose one of last, answer, all."),
+    (["--against", "9"], 2, "The metric kl compares the answer with nothing; leave --against out."),
+    (["--metric", "nll", "--against", "9"], 2, "The metric nll compares the answer with nothing"),
+    (["--metric", "logit-difference", "--against", " "], 2, "An answer to compare with can't be empty."),
+    (["--grid", "gauss-legendre", "--steps", "101"], 2, "gauss-legendre takes at most 100 steps, not 101."),
+    (["--batch-size", "0"], 2, "A batch needs at least one pair, not 0."),
+    (["--dtype", "tf32", "--device", "cpu"], 2, "tf32 is a way in which CUDA multiplies; on cpu use float32."),
+    (["--dry-run", "--folds", "9"], 2, "10 examples can't be split into 9 folds"),
     (["--steps", "2147483648"], 2, "from one to 10,000, not 2147483648"),
     (["--seed", "99999999999999999999"], 2, "The seed must be a 64-bit whole number"),
     (["--revision", "main"], 2, "A revision is a version on the hub"),
@@ -85,3 +97,64 @@ def test_refusals_are_one_sentence(
     assert message in " ".join(run.err.split())
     assert "Traceback" not in run.err
     assert run.out == ""
+
+
+def test_new_options_are_stored_with_the_circuit(folder: Path, tmp_path: Path, cli: terminals.Cli) -> None:
+    run = cli(*small(
+        folder, "--digits", "2", "--db", "c.duckdb", "--method", "eap", "--metric", "logit-difference", "--ablation",
+        "mean", "--positions", "answer", "--against", "9", "--against", "41", "--folds", "1", "--by-example", "--json",
+    ))  # fmt: skip
+    assert (run.code, json.loads(run.out)["rows"][0]["status"]) == (0, "stored")
+    with reading(tmp_path / "c.duckdb") as connection:
+        assert connection.execute(
+            "SELECT method, metric, ablation, positions, contrast, steps, grid, n_folds FROM circuits"
+        ).fetchall() == [("eap", "logit-difference", "mean", "answer", '["9","41"]', None, None, 1)]
+        assert connection.execute(
+            "SELECT count(*), count(DISTINCT position) FROM example_score"
+        ).fetchall() == [(10 * 110, 10)]  # fmt: skip
+
+
+def test_exact_says_how_long_it_will_take_before_it_starts(folder: Path, cli: terminals.Cli) -> None:
+    run = cli(*small(folder, "--digits", "1", "--db", "c.duckdb", "--method", "exact"))
+    said = run.err.splitlines()
+    assert said[:2] == [f"loading {folder}", "1 circuit to score."]
+    assert re.fullmatch(r"Exact patching of them will take about \d+ s\.", said[2])
+    assert said[3].startswith("1 of 1: 1+1, ")
+
+
+def test_a_dry_run_tells_what_would_be_done_and_does_nothing(folder: Path, tmp_path: Path, cli: terminals.Cli) -> None:
+    command = small(folder, "--digits", "1,2", "--db", "c.duckdb", "--model-name", "mine")
+    run = cli(*command, "--dry-run", "--json")
+    assert run.code == 0
+    assert list(tmp_path.iterdir()) == []
+    answer = json.loads(run.out)
+    assert answer["title"] == "4 of 4 addition circuits of mine to score into c.duckdb"
+    assert answer["columns"] == [
+        "subtask", "status", "n_pairs", "n_skipped", "n_tokens", "n_shared", "batch_size", "memory_mb", "disk_mb",
+        "time_s", "reason",
+    ]  # fmt: skip
+    assert [(row["subtask"], row["status"], row["n_pairs"]) for row in answer["rows"]] == [
+        ("1+1", "missing", 10), ("1+2", "missing", 10), ("2+1", "missing", 10), ("2+2", "missing", 10),
+    ]  # fmt: skip
+    # `1 + 1 = 2` and a line break, then `1 + 2 = `
+    assert answer["rows"][0]["n_tokens"] - len("1 + 2 = ") in (len("1 + 1 = 2\n"), len("9 + 9 = 18\n"))
+    assert [row["disk_mb"] for row in answer["rows"]] == [int(4.3 * 3 * 110) / 1e6] * 4
+    assert all(row["time_s"] > 0 and row["memory_mb"] > 0 for row in answer["rows"])
+    assert re.fullmatch(r"Scoring will take about \d+ s and 0 MB of disk; nothing was written\.", answer["notes"][0])
+
+    cli(*small(folder, "--digits", "1", "--db", "c.duckdb", "--model-name", "mine"))
+    after = cli(*command, "--dry-run")
+    assert [row["status"] for row in after.table] == ["stored", "missing", "missing", "missing"]
+    assert "3 of 4 addition circuits of mine to score" in after.out
+    whole = cli(*small(folder, "--digits", "1", "--db", "c.duckdb", "--model-name", "mine", "--dry-run"))
+    assert "0 of 1 addition circuits of mine to score" in whole.out
+    assert "nothing was written" not in whole.err
+
+
+def test_a_dry_run_names_what_can_not_be_scored(folder: Path, tmp_path: Path, cli: terminals.Cli) -> None:
+    run = cli("ingest", "--model", str(folder), "--digits", "1,3", "--shots", "9", "--examples", "8", "--dry-run",
+              "--json")  # fmt: skip
+    rows = json.loads(run.out)["rows"]
+    assert (run.code, [row["status"] for row in rows]) == (0, ["missing", "failed", "failed", "failed"])
+    assert "use fewer shots" in rows[1]["reason"]
+    assert rows[1]["time_s"] is None

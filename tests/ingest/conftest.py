@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 
+import cases
 import tiny_models
 from circuitdb.ingest import LoadedModel, load_model
 
@@ -35,3 +38,9 @@ def digits_model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 def words_model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     """A tiny Llama whose tokens are whole numbers with the space before them."""
     return load_model(tiny_models.llama_folder(tmp_path_factory.mktemp("words") / "tiny", tiny_models.word_tokenizer()))
+
+
+@pytest.fixture(scope="session")
+def case_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], cases.Case]:
+    """The case of an architecture by its name, built once."""
+    return cache(lambda name: cases.build(name, tmp_path_factory.mktemp(name)))

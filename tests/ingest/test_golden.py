@@ -21,8 +21,8 @@ TOLERANCE = {("B_gpt2", "float64"): 1e-6, ("D_neox", "float64"): 1e-6, ("C_llama
 METRICS = {"kl": "kl", "ld": "logit-difference"}
 METHODS: dict[str, dict[str, Any]] = {
     "EAP": {"method": "eap"},
-    "EAP_IG_inputs": {"method": "eap-ig", "grid": "left"},
-    "EAP_IG_activations": {"method": "eap-ig-activations", "grid": "right"},
+    "EAP_IG_inputs": {"method": "eap-ig", "steps": 5, "grid": "left"},
+    "EAP_IG_activations": {"method": "eap-ig-activations", "steps": 5, "grid": "right"},
     "clean_corrupted": {"method": "clean-corrupted"},
     "exact_reset": {"method": "exact"},
 }
@@ -38,7 +38,7 @@ def scored(golden: Path, shape: str, dtype: str, metric: str, reference: str) ->
         scale = 1 if reference == "exact_reset" else len(clean)
         key = f"f{dtype[-2:]}_{metric}_{reference}"
         wanted = dict(zip(file["edges"].tolist(), (file[key] * scale).tolist(), strict=True))
-    found = score_edges(model, clean, corrupted, steps=5, metric=METRICS[metric], labels=labels, **METHODS[reference])
+    found = score_edges(model, clean, corrupted, metric=METRICS[metric], labels=labels, **METHODS[reference])
     assert set(found.names) == set(wanted)
     return found, np.array([wanted[edge] for edge in found.names])
 

@@ -7,7 +7,7 @@ import pytest
 
 from circuitdb.errors import UsageError
 from circuitdb.ingest import metrics
-from circuitdb.ingest.methods import ABLATIONS, METHODS, Method, Point, check_ablation, points
+from circuitdb.ingest.methods import ABLATIONS, METHODS, Method, Point, check_ablation, points, with_defaults
 
 KL, DIFFERENCE = metrics.METRICS["kl"], metrics.METRICS["logit-difference"]
 EAP, EAP_IG, CLEAN_CORRUPTED = METHODS["eap"], METHODS["eap-ig"], METHODS["clean-corrupted"]
@@ -46,6 +46,15 @@ def test_methods_without_a_grid() -> None:
 def test_eap_of_kl_is_refused_with_what_to_use() -> None:
     with pytest.raises(UsageError, match="use --method eap-ig, or --metric logit-difference"):
         points(EAP, None, None, KL)
+
+
+def test_steps_and_grid_are_those_of_integrated_methods_alone() -> None:
+    assert with_defaults(EAP_IG, None, None) == (5, "right")
+    assert with_defaults(METHODS["eap-ig-activations"], 3, "left") == (3, "left")
+    assert with_defaults(EAP, None, None) == (None, None)
+    for given in ((5, None), (None, "right")):
+        with pytest.raises(UsageError, match="eap follows no path, so it has neither steps nor a grid"):
+            with_defaults(EAP, *given)
 
 
 def test_too_many_nodes() -> None:

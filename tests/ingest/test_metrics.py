@@ -123,6 +123,33 @@ def test_own_metric_of_other_code_has_another_source(registered: None) -> None:
     assert metrics.find("sum") is second
 
 
+def test_what_a_metric_closes_over_and_how_it_is_flagged_tell_it_from_others(registered: None) -> None:
+    def scaled(by: float) -> metrics.Value:
+        return lambda logits, clean, labels: by * logits.sum((1, 2))
+
+    sources = {register_metric("scaled", scaled(by)).source for by in (1.0, -5.0, 1.0)}
+    assert len(sources) == 2
+    value = scaled(1.0)
+    flagged = [
+        register_metric("scaled", value),
+        register_metric("scaled", value, flat_at_clean=True),
+        register_metric("scaled", value, higher_is_better=True),
+        register_metric("scaled", value, needs_answer=True),
+    ]
+    assert len({metric.source for metric in flagged}) == 4
+
+
+def test_a_callable_object_needs_a_version(registered: None) -> None:
+    class Sum:
+        def __call__(self, logits: Tensor, clean_logits: Tensor, labels: Tensor | None) -> Tensor:
+            return logits.sum((1, 2))
+
+    with pytest.raises(UsageError, match="no plain function; say which it is with version="):
+        register_metric("sum", Sum())
+    first, again, other = (register_metric("sum", Sum(), version=v).source for v in ("1", "1", "2"))
+    assert first == again != other
+
+
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [

@@ -22,7 +22,7 @@ from transformers import (
 import architectures
 from circuitdb.errors import ModelError, UsageError
 from circuitdb.graph import GraphShape
-from circuitdb.ingest import LoadedModel, load_model, preflight, score_edges
+from circuitdb.ingest import LoadedModel, load_model, prefix, preflight, score_edges
 from circuitdb.ingest.anatomy import read_anatomy
 
 PROMPTS = torch.arange(24).reshape(2, 12)
@@ -153,6 +153,14 @@ def test_a_mixture_of_experts_is_one_node_and_it_is_said(tmp_path: Path) -> None
     assert model.notes == ("Each mixture of experts, router included, counts as one MLP node.",)
 
 
+@pytest.mark.parametrize("name", ["gpt2", "gpt-neox", "phi-3", "gemma-2", "llama-3"])
+def test_parameters_are_counted_as_hugging_face_does(name: str, tmp_path: Path) -> None:
+    """TransformerLens splits fused projections into parameters of their own, and shares tied ones."""
+    folder = architectures.build(name, tmp_path / name)
+    plain: Any = AutoModelForCausalLM.from_pretrained(folder)
+    assert load_model(folder).record.n_parameters == plain.num_parameters()
+
+
 class TestPreflight:
     """The trial on the user's model finds what the structure does not show."""
 
@@ -193,3 +201,25 @@ class TestPreflight:
         next(iter(model.bridge.parameters())).data.fill_(float("nan"))
         with pytest.raises(ModelError, match="logits are not finite"):
             preflight.preflight(model, read_anatomy(model))
+
+
+def test_the_trial_on_the_users_prompts_finds_what_a_short_one_does_not(
+    golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that goes wrong behind the eighth position."""
+    model = load_model(golden / "B_gpt2", dtype="float64")
+    compute = prefix.compute
+
+    def wrong(model: LoadedModel, tokens: torch.Tensor) -> prefix.Prefix:
+        found = compute(model, tokens)
+        if found.length > 8:
+            for keys, _values in found.keys_values:
+                keys[:, :, 9:] += 1
+        return found
+
+    monkeypatch.setattr(prefix, "compute", wrong)
+    clean = torch.arange(15).repeat(2, 1)
+    clean[1, -1] = 40
+    score_edges(model, clean[:, :8], clean.flip(0)[:, :8])
+    with pytest.raises(ModelError, match="a pass with cached keys and values gives the logits of a plain one"):
+        score_edges(model, clean, clean.flip(0))

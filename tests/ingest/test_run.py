@@ -172,13 +172,23 @@ def test_a_failure_in_scoring_is_reported_and_the_others_go_on(
 
     def score(self: Scorer, *arguments: Any) -> EdgeScores:
         if next(calls) == 1:
-            raise ModelError("The model's logits are not finite on these prompts; try --dtype float32.")
+            raise ModelError("The model's logits are not finite on these prompts; in half precision, try float32.")
         return plain(self, *arguments)
 
     monkeypatch.setattr(Scorer, "score", score)
     outcomes = ingest(Store(tmp_path / "c.duckdb"), digits_model, TASK, SMALL)
     assert [o.status for o in outcomes] == ["stored", "failed", "stored", "stored"]
-    assert outcomes[1].reason == "The model's logits are not finite on these prompts; try --dtype float32."
+    assert outcomes[1].reason == "The model's logits are not finite on these prompts; in half precision, try float32."
+
+
+def test_a_model_that_gives_nan_stores_nothing_and_says_so(tmp_path: Path) -> None:
+    model = load_model(tiny_models.llama_folder(tmp_path / "tiny", tiny_models.digit_tokenizer()))
+    ingest(Store(tmp_path / "c.duckdb"), model, Addition((2,)), SMALL)
+    model.bridge.ln_final.original_component.weight.data[0] = float("nan")
+    (outcome,) = ingest(Store(tmp_path / "c.duckdb"), model, Addition((1,)), SMALL)
+    assert (outcome.status, outcome.circuit_id) == ("failed", None)
+    assert outcome.reason == "The model's logits are not finite on these prompts; in half precision, try float32."
+    assert ask(tmp_path / "c.duckdb", "SELECT count(*) FROM circuit") == [(1,)]
 
 
 def test_predictions_are_those_of_plain_greedy_decoding(digits_model: LoadedModel) -> None:

@@ -1,0 +1,262 @@
+"""Memory that runs out: batches and chunks shrink, the scores stay, and what can't shrink is said in a sentence.
+
+The passes fail as torch's do, by an error from the forward pass of more rows than a limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import oracle
+from circuitdb.errors import ModelError
+from circuitdb.ingest import EdgeScores, LoadedModel, evaluate_circuits, load_model, score_edges
+from circuitdb.ingest import memory as memory_module
+from circuitdb.ingest.memory import Memory, free_memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cases import Case
+
+ERRORS = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nMore lines."),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory: 9 bytes"),
+    RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes."),
+    MemoryError("out"),
+]
+
+
+@pytest.fixture(autouse=True)
+def full_precision() -> Iterator[None]:
+    with oracle.full_precision():
+        yield
+
+
+@pytest.fixture
+def case(case_of: Callable[[str], Case]) -> Case:
+    found = case_of("llama-3")
+    score_edges(found.engine, found.clean, found.corrupted)  # its trial passes are behind it
+    return found
+
+
+def pairs(n: int = 8) -> tuple[Tensor, Tensor]:
+    draws = torch.Generator().manual_seed(5)
+    clean, corrupted = torch.randint(1, 64, (2, n, 6), generator=draws)
+    return clean, corrupted
+
+
+@contextmanager
+def at_most(model: LoadedModel, n_rows: int, error: Exception) -> Iterator[list[int]]:
+    """Passes of more than so many prompts fail in the last layer; gives the sizes of all passes, failed ones too."""
+    sizes: list[int] = []
+
+    def hook(_module: Any, args: Any, output: Any) -> None:
+        stream = output[0] if isinstance(output, tuple) else output
+        sizes.append(len(stream))
+        if len(stream) > n_rows:
+            raise error
+
+    handle = model.bridge.blocks[-1].register_forward_hook(hook)
+    try:
+        yield sizes
+    finally:
+        handle.remove()
+
+
+def score(model: LoadedModel, **options: Any) -> EdgeScores:
+    return score_edges(model, *pairs(), **options)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize(
+    "options",
+    [{"folds": 3}, {"by_example": True}, {"method": "eap-ig-activations", "steps": 2}, {"ablation": "mean",
+     "method": "eap", "metric": "kl-published"}],
+    ids=["folds", "by example", "activations", "mean"],
+)  # fmt: skip
+def test_batches_are_halved_and_the_scores_are_the_same(
+    case: Case, error: Exception, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = score(case.engine, **options)
+    assert plain.batch_size == 8
+    # The mean's own passes are of a few prompts, as large as the first batch: they are not what is tested here.
+    reference = {"reference": pairs()[1][:3]} if "ablation" in options else {}
+    if reference:
+        plain = score(case.engine, **options, **reference)
+    with at_most(case.engine, 3, error) as sizes:
+        found = score(case.engine, **options, **reference)
+    assert found.batch_size == 2  # 8, then 4, then 2
+    assert [size for size in sizes if size > 3] == [8, 4]
+    scale = np.abs(plain.scores).max()
+    np.testing.assert_allclose(found.scores, plain.scores, rtol=0, atol=1e-12 * scale)
+    np.testing.assert_allclose(found.folds, plain.folds, rtol=0, atol=1e-12 * scale)
+    if plain.by_example is not None and found.by_example is not None:
+        np.testing.assert_allclose(found.by_example, plain.by_example, rtol=0, atol=1e-12 * scale)
+    assert found.metric_corrupted == pytest.approx(plain.metric_corrupted, rel=1e-12)
+
+
+def test_a_batch_that_fails_half_way_is_not_counted_twice(case: Case) -> None:
+    """The clean pass goes through, the corrupted one doesn't: nothing of the batch is in the sums yet."""
+    plain, calls = score(case.engine), iter(range(99))
+    handle = case.engine.bridge.blocks[-1].register_forward_hook(
+        # Two passes are the trial on the prompts.
+        lambda *_: (_ for _ in ()).throw(ERRORS[0]) if next(calls) == 3 else None
+    )
+    seen: list[float] = []
+    try:
+        found = score(case.engine, progress=seen.append)
+    finally:
+        handle.remove()
+    assert (found.batch_size, found.n_examples) == (4, 8)
+    np.testing.assert_allclose(found.scores, plain.scores, rtol=0, atol=1e-12 * np.abs(plain.scores).max())
+    assert seen == [0.5, 1]
+
+
+@pytest.mark.parametrize("error", ERRORS[:2], ids=["CUDA", "CPU"])
+def test_a_single_pair_that_does_not_fit_is_one_sentence(case: Case, error: Exception) -> None:
+    with at_most(case.engine, 0, error), pytest.raises(ModelError) as caught:
+        score(case.engine)
+    assert str(caught.value) == (
+        f"Memory ran out with a single pair on cpu ({str(error).splitlines()[0]}); "
+        "use shorter prompts, fewer steps, --dtype bfloat16 or a larger device."
+    )
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shape mismatch"), ValueError("out of range"), KeyboardInterrupt()])
+def test_other_errors_pass_through(case: Case, error: Exception) -> None:
+    with at_most(case.engine, 3, error), pytest.raises(type(error)) as caught:
+        score(case.engine)
+    assert caught.value is error
+
+
+def test_copies_of_exact_shrink(case: Case) -> None:
+    """Eight pairs; 226 / 82 edges a layer would be patched at once, but no more than 20 rows fit."""
+    clean, corrupted = pairs(2)
+    plain = score_edges(case.engine, clean, corrupted, method="exact")
+    with at_most(case.engine, 20, ERRORS[0]) as sizes:
+        found = score_edges(case.engine, clean, corrupted, method="exact")
+    assert max(sizes) > 20  # it was tried
+    np.testing.assert_allclose(found.scores, plain.scores, rtol=0, atol=1e-12 * np.abs(plain.scores).max())
+
+
+def test_exact_with_a_pair_that_does_not_fit(case: Case) -> None:
+    with at_most(case.engine, 0, ERRORS[0]), pytest.raises(ModelError, match="Memory ran out with a single pair"):
+        score(case.engine, method="exact")
+
+
+def circuits(case: Case, n: int = 9) -> Any:
+    return np.random.default_rng(1).random((n, case.shape.n_edges)) < 0.7
+
+
+@pytest.mark.parametrize("ablation", ["patching", "zero"])
+@pytest.mark.parametrize("n_rows", [1, 3, 20])
+def test_circuits_take_as_many_copies_as_fit(case: Case, n_rows: int, ablation: str) -> None:
+    """Of 8 pairs and 9 circuits: with 20 rows two circuits at a time, with fewer than 8 the pairs are halved too."""
+    clean, corrupted = pairs()
+    plain = evaluate_circuits(case.engine, clean, corrupted, circuits(case), ablation=ablation)
+    with at_most(case.engine, n_rows, ERRORS[0]) as sizes:
+        found = evaluate_circuits(case.engine, clean, corrupted, circuits(case), ablation=ablation)
+    assert max(sizes) > n_rows
+    np.testing.assert_allclose(found.values, plain.values, rtol=0, atol=1e-12)
+    assert (found.clean, found.ablated) == pytest.approx((plain.clean, plain.ablated), rel=0, abs=1e-12)
+
+
+def test_circuits_are_halved_before_pairs_are(case: Case) -> None:
+    """Nine circuits of 8 pairs are 72 rows, then 36 are tried, of which 32 are whole circuits, then 18, which are 16.
+
+    Before come the two runs of the trial, on one pair, and the clean and the corrupted run.
+    """
+    with at_most(case.engine, 20, ERRORS[0]) as sizes:
+        evaluate_circuits(case.engine, *pairs(), circuits(case))
+    assert sizes == [1, 1, 8, 8, 72, 32, 16, 16, 16, 16, 8]
+
+
+def test_circuits_of_a_pair_that_does_not_fit(case: Case) -> None:
+    with at_most(case.engine, 0, ERRORS[0]), pytest.raises(ModelError, match="Memory ran out with a single pair"):
+        evaluate_circuits(case.engine, *pairs(), circuits(case))
+
+
+def test_circuits_let_other_errors_through(case: Case) -> None:
+    with at_most(case.engine, 30, RuntimeError("shape mismatch")), pytest.raises(RuntimeError, match="shape mismatch"):
+        evaluate_circuits(case.engine, *pairs(), circuits(case))
+
+
+# --- the plan --------------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_by_hand(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B_gpt2: 2 layers of 4 heads, 32 wide, 64 tokens; prompts of 10 positions, one gradient pass."""
+    model = load_model(golden / "B_gpt2")
+    monkeypatch.setattr(memory_module, "free_memory", lambda _device: 4_000_000)
+    plan = Memory(model, 1).plan(10, 100, 2, 3, by_example=True)
+    # vectors a position: 11 sources, 2 layers of 40 + 3 + 2, 6 x 4 targets of a layer
+    # attention: 4 tensors, 2 layers, 4 heads, 10 x 10; logits: 8 tensors of 64 at 2 positions
+    per_pair = 10 * 32 * 4 * (11 + 2 * 45 + 24) + 4 * 2 * 4 * 100 * 4 + 8 * 2 * 64 * 4
+    # three folds of 11 sources x 27 targets in float64, a hundred examples of 110 edges in float32
+    sums = 3 * 11 * 27 * 8 + 100 * 110 * 4
+    # two embeddings; a layer's norms, fused and output projection, MLP of 64; the last norm
+    layer = 2 * 64 + (32 * 96 + 96) + (32 * 32 + 32) + (32 * 64 + 64) + (64 * 32 + 32)
+    n_parameters = 2 * 64 * 32 + 2 * layer + 64
+    assert (plan.per_pair, plan.sums) == (per_pair, sums)
+    assert plan.weights == 4 * n_parameters
+    assert plan.batch_size == 2_000_000 // per_pair == 11
+    assert plan.peak == plan.weights + sums + 11 * per_pair
+
+
+def test_the_batch_is_what_was_asked_for_at_most_all_and_at_least_one(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_module, "free_memory", lambda _device: 1)
+    assert Memory(case.engine, 5).batch_size(100, 16) == 1
+    assert Memory(case.engine, 5, 4).batch_size(100, 16) == 4
+    assert Memory(case.engine, 5, 4).batch_size(100, 3) == 3
+
+
+def test_halving(case: Case) -> None:
+    memory = Memory(case.engine, 5, 9)
+    assert memory.batch_size(8, 16) == 9
+    memory.shrink(9, "full")
+    assert memory.batch_size(8, 16) == 4
+    memory.shrink(4, "full")
+    memory.shrink(2, "full")
+    assert memory.batch_size(8, 16) == 1
+    with pytest.raises(ModelError, match=re.escape("with a single pair on cpu (full); use shorter prompts")):
+        memory.shrink(1, "full")
+
+
+def test_rows_are_halved_until_one_is_left(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At eight positions a pass takes 16,384 / 8 rows, however much memory there is; what failed is halved."""
+    monkeypatch.setattr(memory_module, "free_memory", lambda _device: 10**15)
+    memory = Memory(case.engine, 0)
+    assert memory.circuit_rows(8, 1) == 2048
+    for i in range(11):
+        assert memory.exact_rows(8, 1) == 2048 >> i
+        memory.shrink(1, "full")
+    assert memory.exact_rows(8, 1) == 1
+    with pytest.raises(ModelError, match="Memory ran out with a single pair"):
+        memory.shrink(1, "full")
+
+
+def test_free_memory_is_what_the_container_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meminfo, group = tmp_path / "meminfo", tmp_path / "cgroup"
+    meminfo.write_text("MemTotal: 9000 kB\nMemAvailable:    5000 kB\n")
+    group.mkdir()
+    monkeypatch.setattr(memory_module, "_MEMINFO", meminfo)
+    monkeypatch.setattr(memory_module, "_CGROUP", group)
+    cpu = torch.device("cpu")
+    assert free_memory(cpu) == 5000 * 1024
+    (group / "memory.current").write_text("1000\n")
+    (group / "memory.max").write_text("max\n")
+    assert free_memory(cpu) == 5000 * 1024
+    (group / "memory.max").write_text("31000\n")
+    assert free_memory(cpu) == 30_000
+    (group / "memory.max").write_text("900\n")
+    assert free_memory(cpu) == 0
