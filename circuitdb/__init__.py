@@ -22,7 +22,7 @@ __version__ = "0.1.0"
 __all__ = ["CircuitdbError", "GraphShape", "__version__", "open"]
 
 
-def open(path: str | os.PathLike[str], *, timeout: float = 10.0) -> Database:
+def open(path: str | os.PathLike[str], *, timeout: float = 10.0, cache: bool = True) -> Database:
     """Open a circuit database for questions.
 
     The file itself is opened for each question and closed after it, so an ingest can go on writing.
@@ -30,6 +30,8 @@ def open(path: str | os.PathLike[str], *, timeout: float = 10.0) -> Database:
     Args:
         path: the DuckDB file that `circuitdb ingest` wrote.
         timeout: seconds to wait for another process that is writing.
+        cache: whether what took long to compute may be kept in the file, for the next time it is asked. It is kept only
+            if the file can be written to at once.
 
     Raises:
         MissingDatabase: there is no such file.
@@ -38,4 +40,4 @@ def open(path: str | os.PathLike[str], *, timeout: float = 10.0) -> Database:
     """
     from circuitdb.queries.database import Database
 
-    return Database(path, timeout=timeout)
+    return Database(path, timeout=timeout, cache=cache)

@@ -123,12 +123,10 @@ def graph_tables(shape: GraphShape, graph_id: int) -> tuple[pa.Table, pa.Table]:
             "head": pa.array(heads, mask=heads < 0),
         }
     )
-    position = {name: i for i, name in enumerate(node_names)}
     target_names = np.array(shape.target_names)
-    target_nodes = np.array([position[name.split("<")[0]] for name in shape.target_names], np.int32)
     qkv = np.array([name[-2] if name.endswith(">") else "" for name in shape.target_names])
     sources, targets = shape.edge_sources, shape.edge_targets
-    ends = target_nodes[targets]
+    ends = shape.edge_target_nodes
     branch = qkv[targets]
     edges = pa.table(
         {

@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from circuitdb.errors import UsageError
+from circuitdb.sorting import ascending
+
+Strength = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,28 @@ class Cut:
     n_tied: int
 
 
-def strongest(strength: npt.NDArray[np.floating], n: int) -> Cut:
+def strongest(strength: Strength, n: int) -> Cut:
     """The n edges of largest strength [n_edges]. Raises UsageError for an n that is not from 0 to all."""
     if not 0 <= n <= strength.size:
         raise UsageError(f"A circuit can keep 0 to {strength.size:,} edges, not {n:,}.")
-    ranked = np.where(np.isnan(strength), -np.inf, strength)
-    kept = np.zeros(strength.size, dtype=bool)
     if n == 0:
-        return Cut(kept, 0)
-    kept[np.argsort(-ranked, kind="stable")[:n]] = True
-    return Cut(kept, int(np.count_nonzero(ranked[~kept] == ranked[kept].min())))
+        return Cut(np.zeros(strength.size, dtype=bool), 0)
+    known = _known(strength)
+    weakest = np.partition(known, known.size - n)[known.size - n]
+    kept = known > weakest
+    tied = np.flatnonzero(known == weakest)
+    n_in = n - int(np.count_nonzero(kept))
+    kept[tied[:n_in]] = True
+    return Cut(kept, len(tied) - n_in)
+
+
+def by_strength(strength: Strength) -> npt.NDArray[np.int64]:
+    """All edges by falling strength [n_edges]: the first n are those that `strongest` keeps."""
+    rising = -_known(strength)
+    if rising.dtype == np.float32:
+        return ascending(rising)[0]
+    return np.argsort(rising, kind="stable")
+
+
+def _known(strength: Strength) -> Strength:
+    return np.where(np.isnan(strength), strength.dtype.type(-np.inf), strength)

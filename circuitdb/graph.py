@@ -105,6 +105,18 @@ class GraphShape:
         return np.nonzero(self.mask)[1].astype(np.int32)
 
     @cached_property
+    def target_nodes(self) -> npt.NDArray[np.int32]:
+        """[n_targets]: the node of each target, as its index among the sources; `n_sources` for the logits."""
+        blocks = 1 + np.arange(self.n_layers)[:, None] * (self.n_heads + 1)
+        inner = np.append(np.repeat(np.arange(self.n_heads), len(QKV)), self.n_heads)
+        return np.append((blocks + inner).ravel(), self.n_sources).astype(np.int32)
+
+    @cached_property
+    def edge_target_nodes(self) -> npt.NDArray[np.int32]:
+        """[n_edges]: the node of each edge's target; an edge to a head's q, k or v leads to the head."""
+        return self.target_nodes[self.edge_targets]
+
+    @cached_property
     def edge_names(self) -> list[str]:
         """Names of the edges, `source->target`, in id order; length `n_edges`."""
         sources, targets = np.array(self.source_names), np.array(self.target_names)

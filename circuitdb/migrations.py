@@ -21,14 +21,12 @@ def latest() -> int:
 
 def version_of(connection: duckdb.DuckDBPyConnection, path: str) -> int:
     """The file's schema version; 0 for an empty file. Raises SchemaMismatch if it holds something else."""
-    relations = {row[0] for row in connection.execute(_RELATIONS).fetchall()}
-    if not relations:
-        return 0
     try:
-        if "edge_score" not in relations:
-            raise duckdb.CatalogException("no edge_score")
+        connection.execute("SELECT score FROM edge_score LIMIT 0")
         row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
     except (duckdb.CatalogException, duckdb.BinderException) as error:
+        if not connection.execute(_RELATIONS).fetchall():
+            return 0
         raise SchemaMismatch(
             f"{path} is a DuckDB file but no circuitdb database; name another file with --db."
         ) from error

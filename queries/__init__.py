@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from circuitdb.queries.cuts import Cut
 from circuitdb.queries.database import Database
 from circuitdb.queries.result import Result
 
-__all__ = ["Database", "Result"]
+__all__ = ["Cut", "Database", "Result"]

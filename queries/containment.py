@@ -1,13 +1,13 @@
-"""Containment of hard circuits: how much of one circuit's strongest edges is among another's.
+"""Containment of hard circuits: how much of one circuit's edges is among another's, beside what chance would share.
 
-1. A soft circuit is cut to its n edges of the largest absolute score; ties go to the lower edge id. An edge of score
-   zero or NULL is never in: nothing flows through it, or nothing is known of it.
-2. The edges that two cuts share are counted for all pairs by one sparse matrix product.
-3. Two random cuts would share some too: a cut of n of N edges holds n / N of any other by chance.
+1. Every soft circuit is cut to a hard one: see `cuts`.
+2. The edges that two of them share are counted on packed bits, 64 edges at a time.
+3. Random circuits of the same sizes would share some too: see `chance`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from circuitdb.errors import UsageError
-from circuitdb.queries import arguments
+from circuitdb.graph import GraphShape
+from circuitdb.queries import chance
 from circuitdb.queries.columns import integers, numbers, texts
-from circuitdb.queries.matrix import FloatArray, ScoreMatrix
+from circuitdb.queries.cuts import Cut, Hard, Members, hard
+from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.result import Answer, Result, count, enumeration, square
 
 
@@ -28,8 +29,8 @@ class Containment(Answer):
 
     Attributes:
         circuit_ids, labels: of the rows and columns of `shared`.
-        n: [circuit], edges of each hard circuit; fewer than asked for where fewer have a score other than zero.
-        n_tied: [circuit], edges of equal strength of which the cut took some and left some; 0 if it split none.
+        n: [circuit], edges of each hard circuit; fewer than asked for where fewer can be in.
+        n_tied: [circuit], edges left out although they tie with the weakest that is in.
         shared: [circuit, circuit], edges in both.
         n_edges: edges of the graph.
         title, notes: what it is; warnings and explanations.
@@ -56,23 +57,35 @@ class Containment(Answer):
 
     @cached_property
     def table(self) -> pa.Table:
-        """Ordered pairs, one row each: a_id, a, b_id, b, n, n_tied, shared, share_of_a, jaccard, expected_share."""
+        """Ordered pairs, one row each.
+
+        a_id, a, b_id, b, n_a, n_b, n_tied (of a), shared, share_of_a, mutual (the lesser of both shares), jaccard; by
+        chance expected_share, expected_mutual, expected_jaccard, and p_value: how often chance shares as many or more.
+        """
         first, second = np.nonzero(~np.eye(len(self.labels), dtype=bool))
-        shared = self.shared[first, second]
+        n_a, n_b, shared = self.n[first], self.n[second], self.shared[first, second]
+        expected = chance.expected_shared(self.n_edges, n_a, n_b)
         with np.errstate(invalid="ignore", divide="ignore"):
-            jaccard = shared / (self.n[first] + self.n[second] - shared)
+            ratios = {
+                "share_of_a": shared / n_a,
+                "mutual": shared / np.maximum(n_a, n_b),
+                "jaccard": shared / (n_a + n_b - shared),
+                "expected_share": np.where(n_a > 0, n_b / max(self.n_edges, 1), np.nan),
+                "expected_mutual": expected / np.maximum(n_a, n_b),
+            }
         return pa.table(
             {
                 "a_id": integers((self.circuit_ids[i] for i in first), bits=32),
                 "a": texts(self.labels[i] for i in first),
                 "b_id": integers((self.circuit_ids[i] for i in second), bits=32),
                 "b": texts(self.labels[i] for i in second),
-                "n": integers(self.n[first].tolist()),
+                "n_a": integers(n_a.tolist()),
+                "n_b": integers(n_b.tolist()),
                 "n_tied": integers(self.n_tied[first].tolist()),
                 "shared": integers(shared.tolist()),
-                "share_of_a": numbers(self.shares[first, second]),
-                "jaccard": numbers(jaccard),
-                "expected_share": numbers(self.n[second] / max(self.n_edges, 1)),
+                **{name: numbers(values) for name, values in ratios.items()},
+                "expected_jaccard": numbers(chance.expected_jaccard(self.n_edges, n_a, n_b)),
+                "p_value": numbers(chance.at_least(self.n_edges, n_a, n_b, shared)),
             }
         )
 
@@ -81,62 +94,79 @@ class Containment(Answer):
         return Result(self.table, self.title, self.notes)
 
     def wide(self) -> Result:
-        """One row a circuit a, one column a circuit b: the share of a that is in b."""
+        """One row a circuit a, one column a circuit b: the share of a that is in b; `chance` beside it.
+
+        `chance` is the mean over the other circuits of the share that a random circuit of their size would hold.
+        """
+        others = np.maximum(len(self.n) - 1, 1)
+        by_chance = (self.n.sum() - self.n) / others / max(self.n_edges, 1)
+        beside = np.where(self.n > 0, by_chance, np.nan) if len(self.n) > 1 else np.full(len(self.n), np.nan)
         title = f"{self.title}; the row's share that is in the column"
-        return Result(square(self.labels, self.shares), title, self.notes)
+        return Result(square(self.labels, self.shares, chance=beside), title, self.notes)
 
 
-def containment(matrix: ScoreMatrix, top: int = 200) -> Containment:
-    """Cut every circuit of a matrix to its `top` edges and compare: see `Database.containment`."""
-    top = arguments.whole("number of edges (top)", top)
-    if top < 1:
-        raise UsageError(f"A hard circuit has at least one edge; top={top} is too few.")
-    chosen = [strongest(row, top) for row in matrix.scores]
+def containment(matrix: ScoreMatrix, cut: Cut, shape: GraphShape) -> Containment:
+    """Cut every circuit of a matrix and compare: see `Database.containment`."""
+    found = hard(matrix.scores, cut, shape)
     n_edges = matrix.scores.shape[1]
-    n = np.array([len(edges) for edges, _ in chosen], np.int64)
-    n_tied = np.array([tied for _, tied in chosen], np.int64)
-    notes = list(matrix.notes)
-    if n_tied.any():
-        whose = enumeration(f"{label} {tied:,}" for label, tied in zip(matrix.labels, n_tied, strict=True) if tied)
-        notes.append(
-            f"The cut splits a tie in {whose}: only the lower edge ids of so many edges of equal strength (n_tied) are "
-            "in, and the shares depend on that choice."
-        )
-    if (n < top).any():
-        whose = enumeration(f"{label} {size:,}" for label, size in zip(matrix.labels, n, strict=True) if size < top)
-        notes.append(f"Fewer than {top:,} edges have a score other than zero: {whose}.")
+    title = f"Containment of {count(len(found.n), 'circuit')}, each cut to {cut.describe(n_edges)}"
+    notes = (*matrix.notes, *cut_notes(found, cut, matrix.labels, n_edges))
     return Containment(
-        matrix.circuit_ids,
-        matrix.labels,
-        n,
-        n_tied,
-        _overlaps([edges for edges, _ in chosen], n_edges),
-        n_edges,
-        f"Containment of {count(len(chosen), 'circuit')}, each cut to its {top:,} strongest of {n_edges:,} edges",
-        tuple(notes),
+        matrix.circuit_ids, matrix.labels, found.n, found.n_tied, overlaps(found.members), n_edges, title, notes
     )
 
 
-def strongest(scores: FloatArray, top: int) -> tuple[npt.NDArray[np.int64], int]:
-    """(ids of the `top` edges of [edge] by |score|, ascending; number of edges tied at the cut if it splits a tie).
+def edges(matrix: ScoreMatrix, found: Hard, cut: Cut, shape: GraphShape) -> Result:
+    """The edges of the hard circuit of a matrix of one: see `Database.hard_circuit`."""
+    chosen = np.flatnonzero(found.members.any(axis=0))
+    names = np.array(shape.edge_names, object)[chosen]
+    table = pa.table(
+        {
+            "edge": texts(names.tolist()),
+            "source": texts(name.partition("->")[0] for name in names),
+            "target": texts(name.partition("->")[2] for name in names),
+            "score": numbers(matrix.scores[:, chosen].ravel().astype(np.float64)),
+            "edge_id": integers(chosen.tolist(), bits=32),
+        }
+    )
+    which = f"{count(len(chosen), 'edge')} of circuit {', '.join(map(str, matrix.circuit_ids))}"
+    title = f"{which} ({', '.join(matrix.labels)}), cut to {cut.describe(shape.n_edges)}"
+    notes = (*matrix.notes, *cut_notes(found, cut, matrix.labels, shape.n_edges))
+    return Result(table, title, notes)
 
-    Fewer where fewer have a score other than zero.
-    """
-    strength = np.nan_to_num(np.abs(scores), nan=0.0)
-    if top >= np.count_nonzero(strength):
-        return np.flatnonzero(strength), 0
-    cut = np.partition(strength, len(strength) - top)[len(strength) - top]
-    above, at = np.flatnonzero(strength > cut), np.flatnonzero(strength == cut)
-    taken = top - len(above)
-    return np.sort(np.concatenate((above, at[:taken]))), 0 if taken == len(at) else len(at)
+
+def cut_notes(found: Hard, cut: Cut, labels: Sequence[str], n_edges: int) -> list[str]:
+    """What must be said of a cut: ties that it splits, circuits that fall short, circuits that are empty."""
+    notes = []
+    if found.n_tied.any():
+        whose = enumeration(f"{label} {tied:,}" for label, tied in zip(labels, found.n_tied, strict=True) if tied)
+        notes.append(
+            f"The cut splits a tie, leaving out so many edges as strong as the weakest that is in (n_tied): {whose}. "
+            "Those of lower edge ids are in, and the shares depend on that choice."
+        )
+    wanted = cut.size(n_edges)
+    short = (found.n == 0) if cut.threshold is not None or cut.prune else (found.n < wanted)
+    if short.any():
+        whose = enumeration(f"{label} {size:,}" for label, size in zip(labels, found.n, strict=True) if size < wanted)
+        if cut.prune or cut.threshold is not None:
+            reason = "Nothing is left of"
+            whose = enumeration(label for label, empty in zip(labels, short, strict=True) if empty)
+            notes.append(f"{reason} {whose}.")
+        else:
+            sign = "a positive score" if cut.signed else "a score other than zero"
+            met = f"{sign} and a way to the logits" if cut.greedy is not None else sign
+            notes.append(f"Fewer than {wanted:,} edges have {met}: {whose}.")
+    return notes
 
 
-def _overlaps(chosen: list[npt.NDArray[np.int64]], n_edges: int) -> npt.NDArray[np.int64]:
-    if not chosen:
-        return np.zeros((0, 0), np.int64)
-    from scipy.sparse import csr_array  # a fifth of a second to import
-
-    columns = np.concatenate(chosen)
-    stops = np.cumsum([0, *map(len, chosen)])
-    member = csr_array((np.ones(len(columns), np.int64), columns, stops), shape=(len(chosen), n_edges))
-    return np.asarray((member @ member.T).toarray(), np.int64)
+def overlaps(members: Members) -> npt.NDArray[np.int64]:
+    """[circuit, circuit]: the edges that two circuits share, of [circuit, edge]; symmetric, sizes on the diagonal."""
+    n, n_edges = members.shape
+    width = -(-n_edges // 64) * 64
+    padded = np.zeros((n, width // 8), np.uint8)
+    padded[:, : -(-n_edges // 8)] = np.packbits(members, axis=1)
+    words = padded.view(np.uint64)
+    shared = np.zeros((n, n), np.int64)
+    for i in range(n):
+        shared[i, i:] = np.bitwise_count(words[i:] & words[i]).sum(axis=1, dtype=np.int64)
+    return np.triu(shared) + np.triu(shared, 1).T

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import Unpack, cast
+from typing import Unpack
 
-import duckdb
 import pyarrow as pa
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
-from circuitdb.queries import (
-    arguments,
-    containment,
-    faithfulness,
-    families,
-    matrix,
-    named,
-    reliability,
-    schema,
-    similarity,
-    stability,
-)
-from circuitdb.queries.columns import texts
-from circuitdb.queries.containment import Containment
+from circuitdb.queries import arguments, faithfulness, matrix, named, reliability, schema
+from circuitdb.queries.asking import the_circuit, with_models
+from circuitdb.queries.evaluations import Evaluations
 from circuitdb.queries.faithfulness import Faithfulness
-from circuitdb.queries.matrix import ScoreMatrix
-from circuitdb.queries.models import model_names
+from circuitdb.queries.groupings import Groupings
+from circuitdb.queries.hardcircuits import HardCircuits
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Where, select, wanted
-from circuitdb.queries.similarity import Similarity
+from circuitdb.queries.selection import Where, select
 from circuitdb.queries.statement import run as run_sql
 from circuitdb.records import SELECTIONS
 
@@ -52,28 +38,20 @@ class Shown:
     skipped: Result
 
 
-class Database:
+class Database(Groupings, HardCircuits, Evaluations):
     """A circuit database, open for questions.
 
-    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric` (a name or several),
-    `shots`, `seed`, `examples` (drawn for a circuit, scored or skipped) and `circuits` (a number or several); without
-    them it is about all circuits. Questions about scores take `on="signed"` (the paper's definition, the default) or
-    `on="magnitude"` (absolute values). Different models of one name are shown as
-    name@revision or name@1a2b3c4d (the digest of the weights), with a note.
+    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric`, `positions`,
+    `contrast`, `ablation`, `prompt_style` (a name or several), `shots`, `seed`, `examples` (drawn for a circuit, scored
+    or skipped) and `circuits` (a number or several); without them it is about all circuits. Questions about scores take
+    `on="signed"` (the paper's definition, the default) or `on="magnitude"` (absolute values), and those that compare
+    circuits the coefficient (`kind`, `top`) and the edges that it is over (`level`, `layers`, `source`, `target`,
+    `qkv`, `shared`, `nonzero`; see `Comparison`). Different models of one name are shown as name@revision or
+    name@1a2b3c4d (the digest of the weights), with a note.
 
     Each method raises UsageError for a name that the database does not have, MissingDatabase, SchemaMismatch or
     LockedDatabase where the file can't be read. An empty database gives empty answers.
     """
-
-    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 10.0) -> None:
-        """See `circuitdb.open`."""
-        self.path = os.fspath(path)
-        self.timeout = arguments.patience(timeout)
-        with reading(self.path, timeout=self.timeout):
-            pass
-
-    def __repr__(self) -> str:
-        return f"Database({self.path!r})"
 
     def circuits(self, **where: Unpack[Where]) -> Result:
         """The circuits with their provenance, one row each, sorted by model, task, method and subtask.
@@ -82,82 +60,8 @@ class Database:
         """
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
-            table = _with_models(connection, named.run(connection, "circuits", circuits=chosen.ids))
+            table = with_models(connection, named.run(connection, "circuits", circuits=chosen.ids))
         return Result(table, count(len(table), "circuit"), chosen.notes)
-
-    def reliability(self, *, on: str = "signed", **where: Unpack[Where]) -> Result:
-        """How far each circuit agrees with itself, one row each.
-
-        `fold_correlation` is the mean Spearman's rho between the folds of its examples, `reliability` the same stepped
-        up by Spearman-Brown to all of them (at most 1), `examples_needed` how many examples would bring it to 0.5.
-        NULL, with the `reason`, where there are fewer than two folds or their correlation is undefined.
-        """
-        with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, where)
-            parts = [(part, matrix.read(connection, part, folds=True)) for part in chosen.groups().values()]
-        seen = [(part, scores.seen(on)) for part, scores in parts]
-        return reliability.reliability(seen, on=on, notes=chosen.notes)
-
-    def similarity(self, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]) -> Similarity:
-        """Spearman's rho over all edges of every two circuits, with the reliabilities that bound it.
-
-        The result has the plain and the corrected matrix (rho / sqrt(reliability_a reliability_b), which may exceed 1);
-        `corrected` only decides which of them `.wide()` shows. NULL, with the reason, where rho or the correction is
-        undefined.
-
-        Raises UsageError if the circuits are of different graph shapes.
-        """
-        return similarity.similarity(self._scores(where, on, folds=True), corrected=corrected)
-
-    def stability(self, *, on: str = "signed", **where: Unpack[Where]) -> Result:
-        """Stability (Definition 4): the mean similarity of circuits of distinct subtasks, one row a group.
-
-        A group is a model, a task and one way of scoring (method, steps, grid, metric, ablation, prompt style, shots,
-        seed, examples, number format): a pair never mixes two. Nor is it of one subtask. Fields of a group are shown
-        where they differ between rows.
-
-        - `stability`: the mean over the `n_pairs` pairs that have a similarity; `stability_with_diagonal` counts each
-          circuit with itself too.
-        - `ceiling`: the mean of sqrt(reliability_a reliability_b) over the `n_pairs_corrected` of them where both
-          reliabilities are over 0.
-        - `corrected`: the mean similarity of these same pairs, divided by `ceiling`. A ratio of means is not ruled by
-          the pairs whose reliability is near 0, as a mean of ratios would be. NULL, with the reason in `warning`,
-          where fewer than half of the pairs have a ceiling.
-        """
-        with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, where)
-            parts = {g: (part, matrix.read(connection, part, folds=True)) for g, part in chosen.groups().items()}
-        seen = {group: (part, scores.seen(on)) for group, (part, scores) in parts.items()}
-        return stability.stability(seen, on=on, notes=chosen.notes)
-
-    def families(
-        self, alpha: float | None = None, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]
-    ) -> Result:
-        """Circuit families (Definition 5): connected components of similarity >= alpha, one row a circuit.
-
-        Families are named A, B, ... by size; `subtask` is the circuit's label in the selection. `medoid` marks the
-        member most similar to the others, `lowest_within` is the lowest similarity of two members, which may be under
-        alpha: the relation is not transitive. Without `alpha` the middle of the widest range with neither one family
-        nor all apart is taken; the title says so.
-        """
-        return families.families(self.similarity(on=on, corrected=corrected, **where), alpha, corrected=corrected)
-
-    def family_sweep(self, *, corrected: bool = False, on: str = "signed", **where: Unpack[Where]) -> Result:
-        """Every alpha at which the number of families changes, exactly, ascending.
-
-        `n_families` is the number at that alpha, and below it down to the row before; `n_above` that just above it.
-        """
-        return families.family_sweep(self.similarity(on=on, corrected=corrected, **where), corrected=corrected)
-
-    def containment(self, top: int = 200, **where: Unpack[Where]) -> Containment:
-        """How much of one circuit's `top` strongest edges (by absolute score) is among another's, for ordered pairs.
-
-        `share_of_a` is the share of a's edges that are in b, `jaccard` the shared of all edges in either, both 0..1;
-        `expected_share` is what a random circuit of b's size would hold of a. `.wide()` has the shares as a matrix.
-
-        Raises UsageError if the circuits are of different graph shapes.
-        """
-        return containment.containment(self._scores(where, "signed", folds=False), top)
 
     def faithfulness(self, *, selection: str | None = None, **where: Unpack[Where]) -> Faithfulness:
         """How much of the model the circuits do, cut at several sizes and run with every other edge ablated.
@@ -182,36 +86,34 @@ class Database:
         """
         circuit, n = arguments.whole("circuit", circuit), arguments.amount("edge", n)
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, {"circuits": circuit})
-            if not chosen.members:
-                raise UsageError(f"There is no circuit {circuit}; the database holds none yet.")
+            chosen = the_circuit(connection, circuit)
             table = named.run(connection, "top_edges", circuit=circuit, n=n)
         return Result(table, f"Strongest {count(len(table), 'edge')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
-    def evaluations(self, **where: Unpack[Where]) -> Result:
-        """How well the models do on the subtasks: our own accuracies (0..1) and imported results, one row each.
+    def node_scores(self, circuit: int) -> Result:
+        """The score of every node of a circuit, layer by layer: the sum over its outgoing edges, NULL if none has one.
 
-        Filters choose circuits, as everywhere, and these the evaluations of their models and subtasks; without filters
-        all are given, also of subtasks that have no circuit.
+        A positive score says that ablating the node's edges raises the metric (nats for kl).
         """
-        asked = wanted(where)
-        everything = not asked
+        circuit = arguments.whole("circuit", circuit)
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, cast("Where", asked))
-            table = named.run(connection, "evaluations", circuits=chosen.ids, everything=everything)
-            table = _with_models(connection, table)
-        return Result(table, count(len(table), "evaluation"), chosen.notes if chosen.members else ())
+            chosen = the_circuit(connection, circuit)
+            table = named.run(connection, "node_scores", circuit=circuit)
+        return Result(table, f"Scores of {count(len(table), 'node')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
     def show(self, circuit: int, *, edges: int = 10) -> Shown:
         """Everything about one circuit: provenance, reliability, its strongest `edges`, the questions left out."""
         circuit = arguments.whole("circuit", circuit)
         strongest = self.top_edges(circuit, edges)
         with reading(self.path, timeout=self.timeout) as connection:
-            chosen = select(connection, {"circuits": circuit})
+            chosen = the_circuit(connection, circuit)
             scores = matrix.read(connection, chosen, folds=True)
             provenance = named.run(connection, "provenance", circuit=circuit)
             skipped = named.run(connection, "skipped", circuit=circuit)
-        sides = [reliability.reliability([(chosen, scores.seen(on))], on=on) for on in matrix.SIDES]
+        sides = [
+            reliability.reliability([(chosen, reliability.reliabilities(scores.seen(on)))], on=on)
+            for on in matrix.SIDES
+        ]
         left_out = f"{count(len(skipped), 'question')} left out" if len(skipped) else "No question was left out"
         return Shown(
             Result(provenance, f"Circuit {circuit}"),
@@ -232,8 +134,10 @@ class Database:
         with reading(self.path, timeout=self.timeout) as connection:
             return schema.describe(connection, name)
 
-    def sql(self, statement: str) -> Result:
+    def sql(self, statement: str, *, dialect: str = "duckdb") -> Result:
         """Ask in SQL: one statement that only reads (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW).
+
+        A statement in another `dialect`, such as postgres, spark or bigquery, is put into DuckDB's first.
 
         Raises UsageError, before anything runs, for a statement that writes, attaches, sets or reads files, and for one
         that is wrong, with the nearest name.
@@ -241,16 +145,4 @@ class Database:
         if not isinstance(statement, str):
             raise UsageError(f"A statement is a text, such as 'FROM circuits', not {type(statement).__name__}.")
         with reading(self.path, timeout=self.timeout) as connection:
-            return run_sql(connection, statement)
-
-    def _scores(self, where: Where, on: str, *, folds: bool) -> ScoreMatrix:
-        with reading(self.path, timeout=self.timeout) as connection:
-            scores = matrix.read(connection, select(connection, where).compared(), folds=folds)
-        return scores.seen(on)
-
-
-def _with_models(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> pa.Table:
-    """The table with its models named so that no two look alike, and without their ids."""
-    names = model_names(connection)
-    shown = texts(names[key].shown for key in table["model_id"].to_pylist())
-    return table.set_column(table.column_names.index("model"), "model", shown).drop_columns(["model_id"])
+            return run_sql(connection, statement, dialect)

@@ -62,7 +62,7 @@ def _only_statement(statement: str) -> str:
     from sqlglot import TokenType
 
     parts: list[list[Token]] = [[]]
-    for token in _tokens(statement):
+    for token in tokens_of(statement):
         if token.token_type == TokenType.SEMICOLON:
             parts.append([])
         else:
@@ -76,7 +76,7 @@ def _only_statement(statement: str) -> str:
 
 
 def _check_question(text: str) -> None:
-    tokens = _tokens(text)
+    tokens = tokens_of(text)
     first = tokens[0].text.upper()
     if first == "EXPLAIN":
         rest = text[tokens[0].end + 1 :]
@@ -119,11 +119,12 @@ def _names_file(name: str) -> UsageError:
 
 
 def _refusal(text: str) -> UsageError:
-    word = _tokens(text)[0].text.upper()
+    word = tokens_of(text)[0].text.upper()
     return UsageError(f"{word} is refused: one statement that only reads is taken here, such as {ALLOWED}.")
 
 
-def _tokens(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a statement. Raises UsageError where a string, a quoted name or a comment does not end."""
     from sqlglot import tokenize
     from sqlglot.errors import TokenError
 

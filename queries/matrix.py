@@ -12,12 +12,40 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from circuitdb.errors import UsageError
+from circuitdb.graph import GraphShape
 from circuitdb.queries import named
-from circuitdb.queries.selection import Selection
+from circuitdb.queries.comparison import EVERY_EDGE, Comparison
+from circuitdb.queries.features import Features
+from circuitdb.queries.selection import Member, Selection
 
 FloatArray = npt.NDArray[np.float32]
 SIDES = ("signed", "magnitude")
 _ROWS_AT_ONCE = 32_000_000  # bounds the Arrow copy of the rows: 16 bytes each
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """The circuits of an answer, in its order, without their scores; `notes` are what the answer must say of them."""
+
+    circuit_ids: tuple[int, ...]
+    labels: tuple[str, ...]
+    n_examples: tuple[int | None, ...]
+    n_folds: tuple[int, ...]
+    on: str = "signed"
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, selection: Selection, on: str) -> Subjects:
+        """Those of a selection."""
+        members = selection.members
+        return cls(
+            selection.ids,
+            selection.labels,
+            tuple(m.n_examples for m in members),
+            tuple(m.n_folds for m in members),
+            on,
+            selection.notes,
+        )
 
 
 @dataclass(frozen=True)
@@ -26,7 +54,8 @@ class ScoreMatrix:
 
     Attributes:
         circuit_ids, labels, n_examples: of each row.
-        scores: float32 [circuit, edge], in edge order; NaN where a score is NULL.
+        scores: float32 [circuit, edge], in edge order; NaN where a score is NULL. Columns are fewer where a comparison
+            is over some edges, and are shared projections or nodes where it says so.
         folds: float32 [fold, edge] of each circuit, or None where they were not read.
         on: signed or magnitude, what the numbers are.
         notes: what an answer made of these must say.
@@ -40,10 +69,15 @@ class ScoreMatrix:
     on: str = "signed"
     notes: tuple[str, ...] = ()
 
+    @property
+    def subjects(self) -> Subjects:
+        """The circuits, without their scores."""
+        n_folds = tuple(map(len, self.folds)) if self.folds is not None else (0,) * len(self.labels)
+        return Subjects(self.circuit_ids, self.labels, self.n_examples, n_folds, self.on, self.notes)
+
     def seen(self, on: str) -> ScoreMatrix:
         """The matrix itself for `signed`, absolute values for `magnitude`. Raises UsageError for anything else."""
-        if on not in SIDES:
-            raise UsageError(f"on={on!r} is neither 'signed' (the scores as they are) nor 'magnitude' (without sign).")
+        require_side(on)
         if on == self.on:
             return self
         if self.on == "magnitude":
@@ -52,21 +86,63 @@ class ScoreMatrix:
         return replace(self, scores=np.abs(self.scores), folds=folds, on=on)
 
 
-def read(connection: duckdb.DuckDBPyConnection, selection: Selection, *, folds: bool = False) -> ScoreMatrix:
-    """Read the scores of a selection of circuits of one graph, and with `folds` those of their folds too."""
+def require_side(on: str) -> str:
+    """`on` itself. Raises UsageError unless it is signed or magnitude."""
+    if on not in SIDES:
+        raise UsageError(f"on={on!r} is neither 'signed' (the scores as they are) nor 'magnitude' (without sign).")
+    return on
+
+
+def read(
+    connection: duckdb.DuckDBPyConnection,
+    selection: Selection,
+    *,
+    folds: bool = False,
+    how: Comparison = EVERY_EDGE,
+) -> ScoreMatrix:
+    """Read the scores of a selection of circuits, and with `folds` those of their folds too.
+
+    The columns are those that `how` compares. Raises UsageError if they are not the same in all circuits.
+    """
+    selection.require_alike(how)
     members = selection.members
-    n_edges = members[0].n_edges if members else 0
+    graphs: dict[tuple[int, GraphShape, int], list[int]] = {}
+    for i, member in enumerate(members):
+        graphs.setdefault((member.graph_id, member.shape, member.n_kv_heads if how.shared else 0), []).append(i)
+    scores = np.empty((0, 0), np.float32)
+    parts: list[FloatArray] = []
+    for (_, shape, n_kv_heads), rows in graphs.items():
+        features = None if how.whole else Features.of(how, shape, n_kv_heads or shape.n_heads)
+        whole, stacked = _read(connection, [members[i] for i in rows], features, folds=folds)
+        if len(graphs) == 1:
+            scores, parts = whole, stacked
+        else:
+            scores = scores if scores.size else np.full((len(members), whole.shape[1]), np.nan, np.float32)
+            parts = parts or [np.empty((0, whole.shape[1]), np.float32)] * len(members)
+            scores[rows] = whole
+            for row, part in zip(rows, stacked, strict=False):
+                parts[row] = part
+    n_examples = tuple(member.n_examples for member in members)
+    return ScoreMatrix(
+        selection.ids, selection.labels, n_examples, scores, tuple(parts) if folds else None, notes=selection.notes
+    )
+
+
+def _read(
+    connection: duckdb.DuckDBPyConnection, members: Sequence[Member], features: Features | None, *, folds: bool
+) -> tuple[FloatArray, list[FloatArray]]:
+    """(scores, folds of each) of circuits of one graph."""
+    n_edges = members[0].n_edges
     scores = np.full((len(members), n_edges), np.nan, np.float32)
     _fill(connection, "scores", scores, {member.circuit_id: i for i, member in enumerate(members)})
-    parts = None
-    if folds:
-        stops = np.cumsum([0, *(member.n_folds for member in members)])
-        stacked = np.full((int(stops[-1]), n_edges), np.nan, np.float32)
-        _fill(connection, "fold_scores", stacked, {m.circuit_id: int(i) for m, i in zip(members, stops, strict=False)})
-        parts = tuple(np.split(stacked, stops[1:-1])) if members else ()
-    return ScoreMatrix(
-        selection.ids, selection.labels, tuple(m.n_examples for m in members), scores, parts, notes=selection.notes
-    )
+    scores = scores if features is None else features.take(scores)
+    if not folds:
+        return scores, []
+    stops = np.cumsum([0, *(member.n_folds for member in members)])
+    stacked = np.full((int(stops[-1]), n_edges), np.nan, np.float32)
+    _fill(connection, "fold_scores", stacked, {m.circuit_id: int(i) for m, i in zip(members, stops, strict=False)})
+    stacked = stacked if features is None else features.take(stacked)
+    return scores, np.split(stacked, stops[1:-1])
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, query: str, out: FloatArray, first_row: Mapping[int, int]) -> None:

@@ -96,13 +96,19 @@ class Result(Answer):
         return self.table
 
 
-def square(labels: Sequence[str], values: npt.NDArray[np.float64], **columns: npt.NDArray[np.float64]) -> pa.Table:
+def square(
+    labels: Sequence[str],
+    values: npt.NDArray[np.float64],
+    across: Sequence[str] | None = None,
+    **columns: npt.NDArray[np.float64],
+) -> pa.Table:
     """A [circuit, circuit] matrix as a table: `label`, the extra columns, then one column a circuit.
 
-    A circuit whose label is the name of a column before it gets a number behind it.
+    The columns' circuits are those of the rows, or `across`. A circuit whose label is the name of a column before it
+    gets a number behind it.
     """
     arrays = [texts(labels), *map(numbers, columns.values()), *map(numbers, values.T)]
-    return pa.Table.from_arrays(arrays, names=distinct(["label", *columns, *labels]))
+    return pa.Table.from_arrays(arrays, names=distinct(["label", *columns, *(labels if across is None else across)]))
 
 
 def count(n: int, one: str, several: str = "") -> str:

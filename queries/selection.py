@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, SupportsIndex, TypeAlias, TypedDict, cast
 
 import duckdb
@@ -20,6 +21,7 @@ import duckdb
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.queries import arguments, named
+from circuitdb.queries.comparison import EVERY_EDGE, Comparison
 from circuitdb.queries.models import ModelName, model_names, namesakes
 from circuitdb.queries.result import count, enumeration
 
@@ -36,6 +38,7 @@ _FIELDS = {  # of a group, in order: (one, several)
     "grid": ("grid", "grids"),
     "metric": ("metric", "metrics"),
     "positions": ("choice of positions", "choices of positions"),
+    "contrast": ("choice of answers to compare with", "choices of answers to compare with"),
     "ablation": ("ablation", "ablations"),
     "sign_convention": ("sign convention", "sign conventions"),
     "prompt_style": ("prompt style", "prompt styles"),
@@ -50,6 +53,10 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "subtask": ("subtask", "subtasks"),
     "method": ("method", "methods"),
     "metric": ("metric", "metrics"),
+    "positions": ("choice of positions", "positions"),
+    "contrast": ("contrast", "contrasts"),
+    "ablation": ("ablation", "ablations"),
+    "prompt_style": ("prompt style", "prompt_styles"),
     "shots": ("number of shots", "shots"),
     "seed": ("seed", "seeds"),
     "examples": ("number of examples", "examples"),
@@ -70,6 +77,10 @@ class Where(TypedDict, total=False):
     subtask: Names
     method: Names
     metric: Names
+    positions: Names
+    contrast: Names
+    ablation: Names
+    prompt_style: Names
     shots: Numbers
     seed: Numbers
     examples: Numbers
@@ -93,6 +104,7 @@ class Group:
     grid: str | None
     metric: str
     positions: str
+    contrast: str | None
     ablation: str
     sign_convention: str
     prompt_style: str | None
@@ -109,13 +121,16 @@ class Member:
     circuit_id: int
     label: str
     subtask: str
+    parameters: Mapping[str, int | float | str | bool]
     group: Group
     graph_id: int
     shape: GraphShape
+    n_kv_heads: int
     n_edges: int
     n_examples: int | None
     n_folds: int
     score_digest: str
+    spec_digest: str
 
 
 @dataclass(frozen=True)
@@ -142,13 +157,20 @@ class Selection:
             parts.setdefault(member.group, []).append(member)
         return {group: Selection(tuple(members)) for group, members in parts.items()}
 
-    def compared(self) -> Selection:
+    def part(self, rows: Iterable[int]) -> Selection:
+        """Some of the circuits, by their places; without the notes, which are about all."""
+        return Selection(tuple(self.members[i] for i in rows))
+
+    def compared(self, how: Comparison = EVERY_EDGE, *, apart_from: str = "") -> Selection:
         """The selection as one set of circuits to compare, with notes on mixed groups and on duplicates.
 
-        Raises UsageError if the circuits are of different graph shapes.
+        `apart_from` is the field of a group, if it is one, in which they are meant to differ.
+
+        Raises UsageError if their scores do not line up: for edges they must be of one graph shape, for shared
+        projections of one number of key-value heads too, for nodes of the same layers and heads.
         """
-        self._require_one_graph()
-        return replace(self, notes=(*self.notes, *self._mixtures(), *self.duplicates()))
+        self.require_alike(how)
+        return replace(self, notes=(*self.notes, *self._mixtures(apart_from), *self.duplicates()))
 
     def duplicates(self) -> tuple[str, ...]:
         """A note for each set of circuits whose scores are the same number by number."""
@@ -162,31 +184,49 @@ class Selection:
             if len(twins) > 1
         )
 
-    def _mixtures(self) -> tuple[str, ...]:
+    def _mixtures(self, apart_from: str) -> tuple[str, ...]:
         mixed = [
             f"{len(values)} {several} ({enumeration('none' if v is None else v for v in values)})"
             for field, (_, several) in _FIELDS.items()
-            if len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
+            if field != apart_from and len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
         ]
         if not mixed:
             return ()
         return (f"The selection mixes {' and '.join(mixed)}: a low similarity may come from that alone.",)
 
-    def _require_one_graph(self) -> None:
-        shapes = Counter((member.graph_id, member.shape) for member in self.members)
-        if len(shapes) < 2:
+    def require_alike(self, how: Comparison) -> None:
+        """Raise UsageError, saying why, unless what `how` compares is the same in all circuits."""
+        nodes, shared = how.level == "node", how.shared and how.level == "edge"
+
+        def graph(member: Member) -> tuple[object, ...]:
+            shape = member.shape
+            same = (shape.n_layers, shape.n_heads) if nodes else (member.graph_id, shape)
+            return (*same, member.n_kv_heads if shared else None)
+
+        found = Counter(map(graph, self.members))
+        if len(found) < 2:
             return
-        models = {key: next(m.group.model for m in self.members if (m.graph_id, m.shape) == key) for key in shapes}
-        example = next(iter(models.values()))
+        example = {key: next(m for m in self.members if graph(m) == key) for key in found}
         listed = "; ".join(
-            f"{count(n, 'circuit')} of {shape.n_layers} layers x {shape.n_heads} heads"
-            f"{', parallel blocks' if shape.parallel else ''} ({models[graph_id, shape]})"
-            for (graph_id, shape), n in shapes.items()
+            f"{count(n, 'circuit')} of {_shape(example[key], shared)} ({example[key].group.model})"
+            for key, n in found.items()
         )
+        models = next(iter(example.values())).group.model
+        nodal = not nodes and len({(m.shape.n_layers, m.shape.n_heads) for m in self.members}) == 1
         raise UsageError(
-            f"These circuits are of different graph shapes: {listed}. An edge of one shape is no edge of the other, so "
-            f"their scores do not line up; choose those of one shape, for example model={example!r}."
+            f"These circuits are of different graph shapes: {listed}. "
+            f"{'A node' if nodes else 'An edge'} of one shape is no {'node' if nodes else 'edge'} of the other, so "
+            f"their scores do not line up; choose those of one shape, for example model={models!r}"
+            f"{', or compare them node by node (level=' + repr('node') + ')' if nodal else ''}."
         )
+
+
+def _shape(member: Member, shared: bool) -> str:
+    shape = member.shape
+    parts = [f"{shape.n_layers} layers x {shape.n_heads} heads"]
+    parts += ["parallel blocks"] if shape.parallel else []
+    parts += [f"{member.n_kv_heads} key-value heads"] if shared else []
+    return ", ".join(parts)
 
 
 def select(connection: duckdb.DuckDBPyConnection, where: Where) -> Selection:
@@ -259,13 +299,16 @@ def _members(
             circuit_id=row["circuit_id"],
             label=row["subtask"],
             subtask=row["subtask"],
+            parameters=json.loads(row["parameters"]),
             group=Group(**{field.name: row[field.name] for field in dataclasses.fields(Group)}),
             graph_id=row["graph_id"],
             shape=GraphShape(row["n_layers"], row["n_heads"], row["parallel"]),
+            n_kv_heads=row["n_kv_heads"],
             n_edges=row["n_edges"],
             n_examples=row["n_examples"],
             n_folds=row["n_folds"],
             score_digest=row["score_digest"],
+            spec_digest=row["spec_digest"],
         )
         for row in sorted(rows, key=_place)
     ]
@@ -288,6 +331,7 @@ def _place(row: Mapping[str, Any]) -> tuple[SortKey, ...]:
     )
 
 
+@lru_cache(maxsize=4096)
 def _orderable(value: object) -> SortKey:
     """None before numbers before texts; digits within a text count as numbers, so that part 2 comes before part 10."""
     if value is None:

@@ -1,12 +1,15 @@
 """Stability of a skill (Definition 4 of the paper): the expected similarity of two random distinct subtasks.
 
-One row a group, that is a model, a task and one way of scoring, so that no pair mixes two of them.
+One row a group, that is a model, a task and one way of scoring, so that no pair mixes two of them; on request one row
+for each value of a parameter of the subtasks too.
 
 1. The pairs are those of circuits of distinct subtasks: two circuits of one subtask say how well it was measured.
-2. Stability is the mean rho over the pairs that have one, the ceiling the mean of sqrt(reliability_a reliability_b)
-   over those of them where both reliabilities are over 0.
-3. The corrected stability is the mean rho of these latter pairs divided by their ceiling. A mean of the ratios would
-   be ruled by the pairs whose reliability is near 0, and a mean over other pairs would not compare with the ceiling.
+2. Stability is the mean similarity over the pairs that have one, the ceiling the mean of sqrt(reliability_a
+   reliability_b) over those of them where both reliabilities are over 0.
+3. The corrected stability is the mean similarity of these latter pairs divided by their ceiling. A mean of the ratios
+   would be ruled by the pairs whose reliability is near 0, and one over other pairs would not compare with the ceiling.
+4. Intervals come from resampled subtasks (`resampling`) or from folds left out (`jackknife`), never from a test over
+   pairs: these share circuits.
 """
 
 from __future__ import annotations
@@ -15,24 +18,47 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from circuitdb.queries import reliability
-from circuitdb.queries.columns import integers, numbers, texts
-from circuitdb.queries.matrix import ScoreMatrix
-from circuitdb.queries.ranks import Matrix
+from circuitdb.errors import UsageError
+from circuitdb.queries import jackknife, reliability, resampling
+from circuitdb.queries.columns import distinct, integers, numbers, texts
+from circuitdb.queries.comparison import EVERY_EDGE, Comparison
+from circuitdb.queries.jackknife import Deleted
+from circuitdb.queries.pairing import Mask, Matrix
+from circuitdb.queries.partition import Value, value_column
+from circuitdb.queries.resampling import NO_INTERVAL, Interval
 from circuitdb.queries.result import Result, count, enumeration
 from circuitdb.queries.selection import Group, Selection
-from circuitdb.queries.similarity import Similarity, similarity
+from circuitdb.queries.similarity import Similarity
 
+Cell: TypeAlias = "tuple[Group, tuple[Value, ...]]"
+Places = npt.NDArray[np.int64]
+OVER = ("subtasks", "folds")
 _ALWAYS = ("model", "task", "method", "metric")
 _SOMETIMES = (
-    "revision", "steps", "grid", "positions", "ablation", "sign_convention", "prompt_style", "shots", "seed",
-    "examples", "dtype",
+    "revision", "steps", "grid", "positions", "contrast", "ablation", "sign_convention", "prompt_style", "shots",
+    "seed", "examples", "dtype",
 )  # fmt: skip
+_LACKING = {
+    "subtasks": f"An interval takes {resampling.LEAST} subtasks or more; low and high are NULL for fewer.",
+    "folds": "An interval takes three folds of every circuit's examples; low and high are NULL for fewer.",
+}
 _LEAST_SHARE = 0.5  # of the pairs, that must have a ceiling for a corrected value
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A selection with its similarity and, where intervals are to come from folds, these left out in turn."""
+
+    selection: Selection
+    similarity: Similarity
+    n_examples: tuple[int | None, ...]
+    deleted: Deleted | None = None
 
 
 @dataclass(frozen=True)
@@ -42,70 +68,155 @@ class _Row:
     n_subtasks: int
     n_pairs: int
     stability: float
+    low: float
+    high: float
     stability_with_diagonal: float
     ceiling: float
     corrected: float
+    corrected_low: float
+    corrected_high: float
     n_pairs_corrected: int
     median_reliability: float
     examples_needed: int | None
     warning: str | None
 
 
-def stability(groups: Mapping[Group, tuple[Selection, ScoreMatrix]], *, on: str, notes: Sequence[str] = ()) -> Result:
-    """One row a group: see `Database.stability`."""
+def require_over(over: str) -> str:
+    """`over` itself. Raises UsageError unless intervals can come from it."""
+    if over not in OVER:
+        raise UsageError(f"Intervals come from resampled {' or '.join(OVER)}, not from {over!r}.")
+    return over
+
+
+def stability(
+    cells: Mapping[Cell, Measured],
+    *,
+    on: str,
+    by: Sequence[str] = (),
+    over: str = "subtasks",
+    how: Comparison = EVERY_EDGE,
+    notes: Sequence[str] = (),
+) -> Result:
+    """One row a cell, that is a group and the values of the parameters `by`: see `Database.stability`."""
     rows = []
     said = list(notes)
-    shown = [field for field in _SOMETIMES if len({getattr(group, field) for group in groups}) > 1]
-    for group, (selection, matrix) in groups.items():
-        name = ", ".join([group.model, group.task, *(f"{field} {getattr(group, field)}" for field in shown)])
-        sentences, row = _row(selection, similarity(matrix), matrix.n_examples)
+    shown = [field for field in _SOMETIMES if len({getattr(group, field) for group, _ in cells}) > 1]
+    for (group, values), measured in cells.items():
+        marks = [f"{field} {getattr(group, field)}" for field in shown]
+        marks += [f"{parameter} {value}" for parameter, value in zip(by, values, strict=True)]
+        sentences, row = _row(measured)
         rows.append(row)
-        said += [*selection.duplicates(), *(f"{name}: {sentence}" for sentence in sentences)]
-    columns = {
-        **{field: _column([getattr(group, field) for group in groups]) for field in (*_ALWAYS, *shown)},
-        "on": texts([on] * len(groups)),
-        "n_subtasks": integers((row.n_subtasks for row in rows), bits=32),
-        "n_pairs": integers((row.n_pairs for row in rows), bits=32),
-        **{field: _doubles(rows, field) for field in ("stability", "stability_with_diagonal", "ceiling", "corrected")},
-        "n_pairs_corrected": integers((row.n_pairs_corrected for row in rows), bits=32),
-        "median_reliability": _doubles(rows, "median_reliability"),
-        "examples_needed": integers(row.examples_needed for row in rows),
-        "warning": texts(row.warning for row in rows),
-    }
-    title = f"Stability of {count(len(groups), 'group')} of circuits: mean rho over pairs of distinct subtasks, "
-    title += f"{on} scores"
-    return Result(pa.table(columns), title, tuple(dict.fromkeys(said)))
-
-
-def _row(selection: Selection, found: Similarity, n_examples: tuple[int | None, ...]) -> tuple[list[str], _Row]:
-    """(what must be said of a group, its row)."""
-    subtasks = np.unique([member.subtask for member in selection.members], return_inverse=True)[1]
-    first, second = np.triu_indices(len(subtasks), 1)
-    distinct = subtasks[first] != subtasks[second]
-    pairs, ceiling = found.matrix[first, second][distinct], found.ceiling[first, second][distinct]
-    both = ~np.isnan(pairs) & ~np.isnan(ceiling)
-    n_pairs, n_both = int(np.count_nonzero(~np.isnan(pairs))), int(np.count_nonzero(both))
-    enough = n_both > 0 and n_both >= _LEAST_SHARE * n_pairs
-    selves = np.diag(found.matrix)
-    sentences = [
-        *_repeated(selection, int(np.count_nonzero(~distinct))),
-        *_lacking(pairs.size, n_pairs, n_both, enough=enough),
+        name = ", ".join([group.model, group.task, *marks])
+        said += [*measured.selection.duplicates(), *(f"{name}: {sentence}" for sentence in sentences)]
+    if warning := reliability.uncorrectable(how.kind):
+        said.append(warning)
+    if any(not math.isnan(row.low) for row in rows):
+        said.append(_source(over))
+    if any(math.isnan(row.low) and not math.isnan(row.stability) for row in rows):
+        said.append(_LACKING[over])
+    groups = [group for group, _ in cells]
+    columns = [
+        *((field, value_column([getattr(group, field) for group in groups])) for field in (*_ALWAYS, *shown)),
+        *((parameter, value_column([values[i] for _, values in cells])) for i, parameter in enumerate(by)),
+        ("on", texts([on] * len(cells))),
+        ("n_subtasks", integers((row.n_subtasks for row in rows), bits=32)),
+        ("n_pairs", integers((row.n_pairs for row in rows), bits=32)),
+        *((field, _doubles(rows, field)) for field in _DOUBLES),
+        ("n_pairs_corrected", integers((row.n_pairs_corrected for row in rows), bits=32)),
+        ("median_reliability", _doubles(rows, "median_reliability")),
+        ("examples_needed", integers(row.examples_needed for row in rows)),
+        ("warning", texts(row.warning for row in rows)),
     ]
-    low = reliability.low(found.reliability, n_examples)
-    if low and pairs.size:
-        sentences.append(low)
+    names = distinct([name for name, _ in columns])
+    title = f"Stability of {count(len(cells), 'group')} of circuits: mean {how.short} over pairs of distinct subtasks, "
+    title += f"{on} scores"
+    return Result(pa.table(dict(zip(names, [array for _, array in columns], strict=True))), title, _once(said))
+
+
+_DOUBLES = (
+    "stability", "low", "high", "stability_with_diagonal", "ceiling", "corrected", "corrected_low", "corrected_high",
+)  # fmt: skip
+
+
+def distinct_subtasks(selection: Selection) -> tuple[Mask, Places]:
+    """([circuit, circuit], whether two circuits are of distinct subtasks; [circuit], the number of its subtask)."""
+    subtasks = np.unique([member.subtask for member in selection.members], return_inverse=True)[1]
+    return subtasks[:, None] != subtasks[None, :], subtasks
+
+
+def _row(measured: Measured) -> tuple[list[str], _Row]:
+    """(what must be said of a group, its row)."""
+    selection, found, n_examples = measured.selection, measured.similarity, measured.n_examples
+    apart, subtasks = distinct_subtasks(selection)
+    has_value = apart & ~np.isnan(found.matrix)
+    both = has_value & ~np.isnan(found.ceiling)
+    n_all, n_pairs, n_both = (int(np.count_nonzero(mask)) // 2 for mask in (apart, has_value, both))
+    correctable = found.reliability.correctable
+    enough = correctable and n_both > 0 and n_both >= _LEAST_SHARE * n_pairs
+    low, high, corrected_low, corrected_high = _intervals(measured, subtasks, has_value, both)
+    n_within = (len(subtasks) ** 2 - len(subtasks)) // 2 - n_all
+    sentences = [
+        *_repeated(selection, n_within),
+        *_lacking(n_all, n_pairs, n_both, enough=enough or not correctable),
+    ]
+    warning = reliability.low(found.reliability, n_examples)
+    if warning and n_all:
+        sentences.append(warning)
     return sentences, _Row(
         n_subtasks=len(np.unique(subtasks)),
         n_pairs=n_pairs,
-        stability=_mean(pairs),
-        # Each pair stands on both sides of the diagonal.
-        stability_with_diagonal=_mean(np.concatenate((pairs, pairs, selves))) if pairs.size else math.nan,
-        ceiling=_mean(ceiling[both]),
-        corrected=_mean(pairs[both]) / _mean(ceiling[both]) if enough else math.nan,
-        n_pairs_corrected=n_both,
+        stability=_mean(found.matrix, has_value),
+        low=low,
+        high=high,
+        stability_with_diagonal=_mean(found.matrix, (has_value | _selves(found.matrix))) if n_all else math.nan,
+        ceiling=_mean(found.ceiling, both),
+        corrected=_mean(found.matrix, both) / _mean(found.ceiling, both) if enough else math.nan,
+        corrected_low=corrected_low if enough else math.nan,
+        corrected_high=corrected_high if enough else math.nan,
+        n_pairs_corrected=n_both if correctable else 0,
         median_reliability=found.reliability.median,
         examples_needed=reliability.enough(found.reliability, n_examples),
         warning=" ".join(sentences) or None,
+    )
+
+
+def _intervals(measured: Measured, subtasks: Places, has_value: Mask, both: Mask) -> tuple[float, float, float, float]:
+    """(low, high) of the plain and of the corrected stability."""
+    found = measured.similarity
+    if not has_value.any():
+        return (*NO_INTERVAL, *NO_INTERVAL)
+    if measured.deleted is not None:
+        plain, corrected = (
+            jackknife.mean_interval(found.matrix, ceiling, mask, measured.deleted, found.reliability)
+            for ceiling, mask in ((None, has_value), (found.ceiling, both))
+        )
+        return (*plain, *corrected)
+    return (
+        *over_subtasks(found.matrix, None, has_value, subtasks),
+        *over_subtasks(found.matrix, found.ceiling, both, subtasks),
+    )
+
+
+def over_subtasks(values: Matrix, ceiling: Matrix | None, allowed: Mask, subtasks: Places) -> Interval:
+    """The interval of the mean over allowed pairs, divided by that of the ceiling if there is one."""
+    used = np.unique(subtasks[allowed.any(axis=1)])
+    if not len(used):
+        return NO_INTERVAL
+    weights = resampling.draws(len(used))[:, np.searchsorted(used, subtasks) % len(used)]
+    resampled = resampling.pair_means(values, allowed, weights)
+    estimate = _mean(values, allowed)
+    if ceiling is not None:
+        resampled = resampled / resampling.pair_means(ceiling, allowed, weights)
+        estimate /= _mean(ceiling, allowed)
+    return resampling.interval(estimate, resampled, len(used))
+
+
+def _source(over: str) -> str:
+    if over == "folds":
+        return "The intervals are of 95%, by leaving out each fold of the examples: these subtasks, other examples."
+    return (
+        f"The intervals are of 95%, from {resampling.RESAMPLES:,} resamples of the subtasks (seed {resampling.SEED}): "
+        "other subtasks of the same kind."
     )
 
 
@@ -134,18 +245,18 @@ def _lacking(n_all: int, n_pairs: int, n_both: int, *, enough: bool) -> list[str
     return sentences
 
 
-def _mean(values: Matrix) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else math.nan
+def _selves(matrix: Matrix) -> Mask:
+    """[circuit, circuit]: the diagonal, where it has values."""
+    return np.eye(len(matrix), dtype=bool) & ~np.isnan(matrix)
+
+
+def _mean(values: Matrix, mask: Mask) -> float:
+    return float(values[mask].mean()) if mask.any() else math.nan
+
+
+def _once(sentences: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(sentences))
 
 
 def _doubles(rows: Sequence[_Row], field: str) -> pa.Array:
     return numbers(np.array([getattr(row, field) for row in rows], np.float64))
-
-
-def _column(values: list[str | None] | list[int | None]) -> pa.Array:
-    """A field of the groups: texts or whole numbers."""
-    whole = [value for value in values if isinstance(value, int)]
-    if whole:
-        return integers(value if isinstance(value, int) else None for value in values)
-    return texts(value if isinstance(value, str) else None for value in values)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from circuitdb.errors import CircuitdbError, StoreError, UsageError
-from circuitdb.queries import guard
+from circuitdb.queries import dialects, guard, macros
 from circuitdb.queries.columns import distinct
 from circuitdb.queries.result import Result, count
 
@@ -18,11 +18,13 @@ _ERROR_LINES = 6
 _GARBLED = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
-def run(connection: duckdb.DuckDBPyConnection, statement: str) -> Result:
-    """Run one statement that only reads. Raises UsageError where it is refused or wrong."""
+def run(connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = dialects.DUCKDB) -> Result:
+    """Run one statement that only reads, in the SQL of a dialect. Raises UsageError where it is refused or wrong."""
+    statement = dialects.to_duckdb(statement, dialect)
     try:
         text = guard.check(connection, statement)
         with closing(connection.cursor()) as cursor:
+            macros.serve(cursor, guard.tokens_of(text))
             table = _fetch(cursor.sql(text))
     except duckdb.InterruptException:
         raise

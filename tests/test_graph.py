@@ -47,7 +47,10 @@ def test_ids_names_sources_and_targets_agree(shape: GraphShape) -> None:
         source, target = shape.edge_sources[edge], shape.edge_targets[edge]
         assert shape.edge_names[edge] == f"{shape.source_names[source]}->{shape.target_names[target]}"
         assert shape.edge_id(shape.edge_names[edge]) == edge
+        node = shape.edge_target_nodes[edge]
+        assert shape.target_names[target].split("<")[0] == [*shape.source_names, "logits"][node]
     assert (np.diff(shape.edge_sources) >= 0).all()
+    assert (np.diff(shape.target_nodes) >= 0).all()
     assert shape.sources_before(2) == 1 + 2 * 5
     assert shape.sources_before(2, mlp=True) == (11 if shape.parallel else 15)
 

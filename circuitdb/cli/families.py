@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,7 +12,14 @@ from circuitdb.cli.options import Ask, On, OnScores, question
 from circuitdb.errors import UsageError
 
 
-@question()
+class Layout(StrEnum):
+    """Ways to draw a map."""
+
+    MDS = "mds"
+    T_SNE = "t-sne"
+
+
+@question(compares=True)
 def families(
     ask: Ask,
     alpha: Annotated[
@@ -26,9 +34,28 @@ def families(
     corrected: Annotated[
         bool, typer.Option("--corrected", help="By the similarity corrected for the noise of both circuits.")
     ] = False,
+    every_pair: Annotated[
+        bool, typer.Option("--every-pair", help="Classes in which every pair reaches alpha, not chains of such pairs.")
+    ] = False,
     sweep: Annotated[
         bool, typer.Option("--sweep", help="The number of families at every alpha where it changes, instead.")
     ] = False,
+    barcode: Annotated[
+        bool, typer.Option("--barcode", help="The H0 barcode, instead: each family from alpha = 1 to where it joins.")
+    ] = False,
+    tree: Annotated[bool, typer.Option("--tree", help="The dendrogram, instead: what joins what, and where.")] = False,
+    layout: Annotated[
+        Layout | None, typer.Option("--map", help="A place in the plane for each circuit, instead.")
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            "--share",
+            metavar="S",
+            help="With --barcode: the band of alpha in which this share of the families join.",
+            show_default="0.8",
+        ),
+    ] = None,
     on: OnScores = On.SIGNED,
 ) -> None:
     """Group the circuits into families of alike ones.
@@ -37,10 +64,33 @@ def families(
 
     Example: circuitdb families --task addition --alpha 0.1
     """
-    if sweep and alpha is not None:
-        raise UsageError("--sweep goes through every alpha; give --alpha or --sweep, not both.")
+    views = {"--sweep": sweep, "--barcode": barcode, "--tree": tree, "--map": layout is not None}
+    chosen = [name for name, given in views.items() if given]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(chosen)} are different answers; ask for one of them.")
+    if chosen and alpha is not None:
+        raise UsageError(f"{chosen[0]} is not of one alpha; give --alpha or {chosen[0]}, not both.")
+    if every_pair and (barcode or layout):
+        raise UsageError(f"{chosen[0]} has no classes; leave out --every-pair.")
+    if share is not None and not barcode:
+        raise UsageError("--share is the share of the families for --barcode; give both, or neither.")
+    database = ask.database
     if sweep:
-        found = ask.database.family_sweep(corrected=corrected, on=on.value, **ask.filters)
+        found = database.family_sweep(
+            corrected=corrected, every_pair=every_pair, on=on.value, **ask.comparison, **ask.filters
+        )
+    elif barcode:
+        found = database.barcode(
+            share=0.8 if share is None else share, corrected=corrected, on=on.value, **ask.comparison, **ask.filters
+        )
+    elif tree:
+        found = database.dendrogram(
+            corrected=corrected, every_pair=every_pair, on=on.value, **ask.comparison, **ask.filters
+        )
+    elif layout:
+        found = database.embedding(layout.value, corrected=corrected, on=on.value, **ask.comparison, **ask.filters)
     else:
-        found = ask.database.families(alpha=alpha, corrected=corrected, on=on.value, **ask.filters)
+        found = database.families(
+            alpha=alpha, corrected=corrected, every_pair=every_pair, on=on.value, **ask.comparison, **ask.filters
+        )
     output.answer(found, ask.form)

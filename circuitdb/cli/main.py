@@ -14,13 +14,19 @@ import typer
 from circuitdb import __version__
 from circuitdb.cli import (
     circuits,
+    compare,
     containment,
+    correlate,
     diagnostics,
     evals,
     faithfulness,
     families,
+    generalisation,
+    hard,
+    inclusion,
     ingest,
     output,
+    plot,
     reliability,
     schema,
     show,
@@ -60,10 +66,17 @@ app.command()(show.show)
 app.command()(reliability.reliability)
 app.command()(similarity.similarity)
 app.command()(stability.stability)
+app.command()(compare.compare)
+app.command()(generalisation.commutativity)
+app.command()(generalisation.neighbours)
 app.command()(families.families)
 app.command()(containment.containment)
+app.command()(inclusion.inclusion)
+app.command()(hard.hard)
 app.command()(faithfulness.faithfulness)
-app.command()(evals.evals)
+app.add_typer(evals.app, name="evals")
+app.command()(correlate.correlate)
+app.command()(plot.plot)
 app.command()(sql.sql)
 app.command()(schema.schema)
 

@@ -124,6 +124,13 @@ def save(result: Answer, form: Form, path: str, *, force: bool) -> None:
     diagnostics.notes(notes)
 
 
+def binary(content: bytes, path: str, notes: Iterable[str], *, force: bool) -> None:
+    """Write a file that is no text, whole or not at all. Raises UsageError if there is one, unless `force` is given."""
+    refuse_existing(path, force=force)
+    _replace(Path(path).resolve(), content)
+    diagnostics.notes(notes)
+
+
 def text(content: str) -> None:
     """Print text as it is."""
     _write([content])

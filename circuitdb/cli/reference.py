@@ -75,13 +75,17 @@ def _cli_lines() -> Iterator[str]:
     yield "This page is made from the help of the commands, by `python -m circuitdb.cli.reference cli`."
     with group.make_context("circuitdb", [], resilient_parsing=True, terminal_width=_HELP_WIDTH) as context:
         yield from _help(group.get_help(context))
-        for name, command in group.commands.items():
+        waiting = [("## circuitdb", name, command, context) for name, command in group.commands.items()]
+        while waiting:
+            heading, name, command, parent = waiting.pop(0)
             yield ""
-            yield f"## circuitdb {name}"
+            yield f"{heading} {name}"
             with command.make_context(
-                name, [], parent=context, resilient_parsing=True, terminal_width=_HELP_WIDTH
+                name, [], parent=parent, resilient_parsing=True, terminal_width=_HELP_WIDTH
             ) as inner:
                 yield from _help(command.get_help(inner))
+            if isinstance(command, TyperGroup):
+                waiting = [(f"#{heading} {name}", below, c, inner) for below, c in command.commands.items()] + waiting
 
 
 def _help(text: str) -> Iterator[str]:

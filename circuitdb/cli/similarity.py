@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from circuitdb.cli import output
 from circuitdb.cli.options import Ask, On, OnScores, question
+from circuitdb.errors import UsageError
+
+if TYPE_CHECKING:
+    from circuitdb.queries.selection import Where
 
 _LABELS = 2  # of a row of the matrix: the circuit and its reliability
+_NUMBERS = ("shots", "seed", "examples", "circuit")
+_NAMES = ("model", "task", "subtask", "method", "metric", "positions", "contrast", "ablation", "prompt_style")
 
 
-@question()
+@question(compares=True)
 def similarity(
     ask: Ask,
     corrected: Annotated[
@@ -21,17 +28,66 @@ def similarity(
     long: Annotated[
         bool, typer.Option("--long", help="One row a pair, with its ceiling, instead of the matrix.")
     ] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="One row a pair, with intervals by leaving out folds of the examples.")
+    ] = False,
+    null: Annotated[
+        bool, typer.Option("--null", help="One row a pair, beside what any two circuits of the model share.")
+    ] = False,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against", metavar="FILTER=VALUE", help="Compare with a second set, of other filters; may be repeated."
+        ),
+    ] = None,
     on: OnScores = On.SIGNED,
 ) -> None:
-    """Compare every two circuits by Spearman's rho.
+    """Compare every two circuits, by Spearman's rho.
 
     The reliability of each stands beside its row: two circuits that are truly the same reach the square root of the
     product of theirs, not 1. --corrected divides by that.
 
+    With --against the rows are the circuits that the filters choose, and the columns those of the same filters but for
+    the ones given there, such as --prompt-style few-shot --against prompt_style=zero-shot.
+
     Example: circuitdb similarity --task addition --corrected
     """
-    found = ask.database.similarity(on=on.value, corrected=corrected, **ask.filters)
-    if long:
-        output.answer(found.result(), ask.form)
+    if null and (corrected or intervals or against):
+        raise UsageError("--null goes without --corrected, --intervals and --against; it has columns of its own.")
+    if intervals and against:
+        raise UsageError("--intervals are of the pairs of one set; leave out --against.")
+    if null:
+        output.answer(ask.database.nulls(on=on.value, **ask.comparison, **ask.filters), ask.form)
+        return
+    if against:
+        second = cast("Where", {**ask.filters, **_filters(against)})
+        found = ask.database.between(ask.filters, second, corrected=corrected, on=on.value, **ask.comparison)
+        wide, pairs = found.wide(), found.result()
     else:
-        output.matrix(found.wide(corrected=corrected), ask.form, labels=_LABELS)
+        one = ask.database.similarity(
+            on=on.value, corrected=corrected, intervals=intervals, **ask.comparison, **ask.filters
+        )
+        wide, pairs = one.wide(corrected=corrected), one.result()
+    if long or intervals:
+        output.answer(pairs, ask.form)
+    else:
+        output.matrix(wide, ask.form, labels=_LABELS)
+
+
+def _filters(given: Sequence[str]) -> dict[str, list[str] | list[int]]:
+    """Filters from FILTER=VALUE. Raises UsageError."""
+    names: dict[str, list[str]] = {}
+    numbers: dict[str, list[int]] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        name = name.removeprefix("--").replace("-", "_")
+        if not equals or name not in (*_NAMES, *_NUMBERS):
+            known = ", ".join((*_NAMES, *_NUMBERS))
+            raise UsageError(f"--against is a filter and its value, such as shots=0, not {text}; filters are {known}.")
+        if name in _NAMES:
+            names.setdefault(name, []).append(value)
+        elif value.removeprefix("-").isdecimal():
+            numbers.setdefault("circuits" if name == "circuit" else name, []).append(int(value))
+        else:
+            raise UsageError(f"--against {name} is a whole number, not {value or 'nothing'}.")
+    return {**names, **numbers}

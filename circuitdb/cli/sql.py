@@ -29,6 +29,10 @@ def sql(
     file: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write into a file instead.")
     ] = None,
+    dialect: Annotated[
+        str,
+        typer.Option("--dialect", metavar="NAME", help="Whose SQL the statement is: postgres, spark, bigquery, ..."),
+    ] = "duckdb",
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
 ) -> None:
     """Ask in SQL: one statement that only reads. `circuitdb schema` lists what there is to ask.
@@ -42,7 +46,7 @@ def sql(
         output.refuse_existing(file, force=force)
     elif force:
         raise UsageError("--force replaces the file of -o; name one, or leave --force out.")
-    result = ask.database.sql(sys.stdin.read() if statement == "-" else statement)
+    result = ask.database.sql(sys.stdin.read() if statement == "-" else statement, dialect=dialect)
     if file is not None:
         output.save(result, chosen, file, force=force)
     elif chosen is Form.PARQUET:

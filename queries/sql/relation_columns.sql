@@ -6,5 +6,5 @@
 SELECT c.column_name AS column, c.data_type AS type,
        CASE WHEN c.table_name IN (SELECT table_name FROM duckdb_tables()) THEN c.is_nullable END AS nullable, c.comment
 FROM duckdb_columns() AS c
-WHERE NOT c.internal AND c.table_name = $name
+WHERE NOT c.internal AND $name IN (c.table_name, c.schema_name || '.' || c.table_name)
 ORDER BY c.column_index

@@ -2,7 +2,7 @@
 -- parameters: none
 -- columns: name, kind (table, view or macro), columns (how many; NULL for a macro), comment
 -- units: none
-SELECT table_name AS name, 'table' AS kind, column_count AS columns, comment
+SELECT CASE schema_name WHEN 'main' THEN table_name ELSE schema_name || '.' || table_name END AS name, 'table' AS kind, column_count AS columns, comment
 FROM duckdb_tables()
 WHERE NOT internal
 UNION ALL

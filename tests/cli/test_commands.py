@@ -11,8 +11,10 @@ import pytest
 from scipy import stats
 
 import circuitdb
+from circuitdb.queries.cuts import Cut
+from circuitdb.queries.features import Ends
 from circuitdb.store import Store
-from stores import addition_scores
+from stores import SHAPE, addition_scores
 
 if TYPE_CHECKING:
     from terminals import Cli
@@ -94,11 +96,80 @@ def test_families_at_an_alpha_a_useful_one_and_every_one(cli: Cli) -> None:
     assert all(row["n_families"] + 1 == row["n_above"] for row in sweep)
 
 
+def test_the_comparison_is_what_the_options_ask(cli: Cli) -> None:
+    ends = Ends.of(SHAPE)
+    kept = (ends.source_kind == 1) & (ends.target_kind != 0) & (ends.source_layer == 1) & (ends.target_layer != 0)
+    first, second = (addition_scores()[cell][0][kept] for cell in ((1, 1), (2, 2)))
+    options = ["--source", "head", "--target", "mlp", "--target", "logits", "--layers", "1", "--kind", "kendall"]
+    (row,) = json.loads(cli("similarity", "--long", "--circuit", "1", "--circuit", "5", *options, "--json").out)["rows"]
+    assert row["similarity"] == pytest.approx(stats.kendalltau(first, second).statistic, abs=1e-12)
+    assert row["n_edges"] == kept.sum() == 6
+
+
+def test_against_is_another_set_of_the_same_filters(cli: Cli) -> None:
+    whole = np.array([scores for scores, _ in addition_scores().values()])
+    rho = stats.spearmanr(whole, axis=1).statistic
+    found = json.loads(cli("similarity", "--circuit", "1", "--circuit", "5", "--against", "circuit=9", "--json").out)
+    assert [row["3+3"] for row in found["rows"]] == pytest.approx(rho[[0, 4], 8], abs=1e-12)
+    assert found["columns"] == ["label", "reliability", "3+3"]
+    by_name = cli("similarity", "--subtask", "1+1", "--against", "subtask=2+2", "--against", "subtask=3+3", "--json")
+    (row,) = json.loads(by_name.out)["rows"]
+    assert [row["2+2"], row["3+3"]] == pytest.approx(rho[0, [4, 8]], abs=1e-12)
+
+
 def test_containment_of_the_strongest_edges(cli: Cli) -> None:
     cells = addition_scores()
     top = [set(np.argsort(-abs(cells[key][0]), kind="stable")[:20].tolist()) for key in ((1, 1), (2, 2))]
     rows = json.loads(cli("containment", "--top", "20", "--circuit", "1", "--circuit", "5", "--json").out)["rows"]
-    assert rows[0] == {"label": "1+1", "1+1": 1.0, "2+2": len(top[0] & top[1]) / 20}
+    assert rows[0] == {"label": "1+1", "chance": 20 / 75, "1+1": 1.0, "2+2": len(top[0] & top[1]) / 20}
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        (["--share", "0.2"], {"share": 0.2}),
+        (["--threshold", "0.5", "--signed"], {"threshold": 0.5, "signed": True}),
+        (["--greedy", "20", "--prune"], {"greedy": 20, "prune": True}),
+    ],
+    ids=str,
+)
+def test_every_cut_has_its_option(
+    cli: Cli, shared_store: Path, options: list[str], arguments: dict[str, float]
+) -> None:
+    db = circuitdb.open(shared_store)
+    long = json.loads(cli("containment", *options, "--long", "--json").out)
+    expected = db.containment(**arguments)  # type: ignore[arg-type]
+    assert (long["title"], long["rows"]) == (expected.title, expected.rows())
+    order = json.loads(cli("containment", *options, "--order", "--tolerance", "0.5", "--json").out)
+    assert order["rows"] == db.containment_order(0.5, **arguments).rows()  # type: ignore[arg-type]
+    edges = json.loads(cli("hard", "3", *options, "--json").out)
+    assert edges["rows"] == db.hard_circuit(3, **arguments).rows()  # type: ignore[arg-type]
+
+
+def test_inclusion_counts_every_cut(cli: Cli, shared_store: Path) -> None:
+    done = json.loads(cli("inclusion", "--top", "5", "--greedy", "10", "--top", "9", "--least", "0.5", "--json").out)
+    cuts = [Cut.of(top=5), Cut.of(top=9), Cut.of(greedy=10)]
+    expected = circuitdb.open(shared_store).inclusion(cuts, least=0.5)
+    assert (done["title"], done["rows"]) == (expected.title, expected.rows())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["containment", "--long", "--order"],
+            "--long lists the pairs and --order draws their order; give one of them.",
+        ),
+        (["containment", "--tolerance", "0.1"], "--tolerance belongs to --order; give that too, or leave it out."),
+        (["hard", "1", "--top", "5", "--share", "0.1"], "A cut is made in one way; give top or share, not 2 of them."),
+        (["containment", "--share", "2"], "A share of the graph's edges is over 0 and at most 1, not 2."),
+        (["containment", "--threshold", "nan"], "threshold is a strength, such as 0.001, not nan."),
+    ],
+    ids=str,
+)
+def test_an_impossible_cut_is_refused(cli: Cli, arguments: list[str], message: str) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.out, done.err) == (2, "", f"Error: {message}\n")
 
 
 def test_show_has_the_strongest_edges(cli: Cli) -> None:
@@ -141,7 +212,32 @@ def test_schema_of_a_file_or_of_this_version(cli: Cli, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "command",
-    ["circuits", "reliability", "similarity", "similarity --long", "stability", "families", "containment", "evals"],
+    [
+        "circuits",
+        "reliability",
+        "similarity",
+        "similarity --long",
+        "similarity --null",
+        "similarity --intervals",
+        "similarity --against shots=0",
+        "similarity --kind kendall",
+        "similarity --level node",
+        "stability",
+        "stability --by x --over folds",
+        "commutativity",
+        "neighbours",
+        "families",
+        "families --every-pair",
+        "families --sweep",
+        "families --barcode",
+        "families --tree",
+        "families --map mds",
+        "containment",
+        "containment --order",
+        "inclusion",
+        "evals",
+        "evals map",
+    ],
 )
 def test_an_empty_database_gives_an_empty_answer(cli: Cli, command: str) -> None:
     Store("empty.duckdb").create()

@@ -93,8 +93,80 @@ def test_one_sentence_on_stderr_and_the_exit_code(
         ),
         pytest.param(
             ["families", "--alpha", "0.5", "--sweep"],
-            "Error: --sweep goes through every alpha; give --alpha or --sweep, not both.",
+            "Error: --sweep is not of one alpha; give --alpha or --sweep, not both.",
             id="alpha and sweep",
+        ),
+        pytest.param(
+            ["families", "--tree", "--barcode"],
+            "Error: --barcode and --tree are different answers; ask for one of them.",
+            id="two views of families",
+        ),
+        pytest.param(
+            ["families", "--barcode", "--every-pair"],
+            "Error: --barcode has no classes; leave out --every-pair.",
+            id="bars of classes",
+        ),
+        pytest.param(
+            ["families", "--share", "0.5"],
+            "Error: --share is the share of the families for --barcode; give both, or neither.",
+            id="a share of nothing",
+        ),
+        pytest.param(
+            ["similarity", "--layers", "2-"],
+            "Error: --layers is one layer or a range, such as 0-5, not 2-.",
+            id="half a range",
+        ),
+        pytest.param(
+            ["similarity", "--kind", "kendall", "--corrected"],
+            "Error: There is no correction for noise for Kendall's tau-b; ask without corrected, or for a kind that "
+            "has one: spearman, pearson, cosine.",
+            id="no correction",
+        ),
+        pytest.param(
+            ["similarity", "--against", "digits=2"],
+            "Error: --against is a filter and its value, such as shots=0, not digits=2; filters are model, task, "
+            "subtask, method, metric, positions, contrast, ablation, prompt_style, shots, seed, examples, circuit.",
+            id="no such filter",
+        ),
+        pytest.param(
+            ["similarity", "--against", "shots=few"],
+            "Error: --against shots is a whole number, not few.",
+            id="no number",
+        ),
+        pytest.param(
+            ["similarity", "--null", "--corrected"],
+            "Error: --null goes without --corrected, --intervals and --against; it has columns of its own.",
+            id="a corrected null",
+        ),
+        pytest.param(
+            ["similarity", "--intervals", "--against", "circuit=1"],
+            "Error: --intervals are of the pairs of one set; leave out --against.",
+            id="intervals of two sets",
+        ),
+        pytest.param(
+            ["stability", "--by", "digit_a"],
+            "Error: No subtask of the selection has a parameter 'digit_a'; did you mean digits_a?",
+            id="no such parameter",
+        ),
+        pytest.param(
+            ["compare", "--by", "digits_a"],
+            "Error: A comparison is between two values of digits_a; name two of 1, 2, 3.",
+            id="three conditions",
+        ),
+        pytest.param(
+            ["compare", "--by", "digits_a", "--value", "1", "--value", "7"],
+            "Error: No circuit has digits_a 7; there is 1, 2, 3.",
+            id="no such condition",
+        ),
+        pytest.param(
+            ["commutativity", "--parameter", "digits_a"],
+            "Error: Commutativity exchanges two parameters, not digits_a; name two.",
+            id="one operand",
+        ),
+        pytest.param(
+            ["reliability", "--wanted", "1"],
+            "Error: A wanted reliability lies between 0 and 1, not at 1.",
+            id="perfection",
         ),
     ],
 )

@@ -12,8 +12,9 @@ import pytest
 import circuitdb
 from circuitdb.errors import MissingDatabase, SchemaMismatch, UsageError
 from circuitdb.queries import Database, Result
-from circuitdb.queries.containment import strongest
-from circuitdb.queries.ranks import midranks, spearman
+from circuitdb.queries.coefficients import coefficient
+from circuitdb.queries.cuts import Cut, hard
+from circuitdb.queries.ranks import midranks
 from circuitdb.records import Accuracy, Example
 from circuitdb.store import Store
 from stores import SHAPE, circuit
@@ -103,12 +104,12 @@ def test_evaluations(tmp_path: Path) -> None:
 
 def test_the_similarity_macro_agrees(odd: tuple[Database, np.ndarray]) -> None:
     db, scores = odd
-    found = spearman(scores)
+    found = coefficient("spearman", scores)
     for a in range(4):
         for b in range(4):
             row = db.sql(f"SELECT * FROM similarity({a + 1}, {b + 1})").rows()[0]
             assert row["n_edges"] == found.n_edges[a, b]
-            expected = None if np.isnan(found.rho[a, b]) else pytest.approx(found.rho[a, b], abs=1e-12)
+            expected = None if np.isnan(found.values[a, b]) else pytest.approx(found.values[a, b], abs=1e-12)
             assert row["similarity"] == expected
 
 
@@ -126,7 +127,7 @@ def test_the_top_edges_macro_agrees(odd: tuple[Database, np.ndarray], n: int) ->
     for i, row in enumerate(scores, start=1):
         found = db.sql(f"SELECT edge_id FROM top_edges({i}, {n}) WHERE score <> 0 ORDER BY edge_id")
         edges = found.arrow()["edge_id"].to_pylist()
-        assert edges == strongest(row, n)[0].tolist()
+        assert edges == np.flatnonzero(hard(row[None], Cut.of(top=n), SHAPE).members[0]).tolist()
 
 
 def test_an_empty_database_gives_empty_answers(tmp_path: Path) -> None:
@@ -134,16 +135,19 @@ def test_an_empty_database_gives_empty_answers(tmp_path: Path) -> None:
     db = Database(tmp_path / "c.duckdb")
     answers = [
         db.circuits(), db.reliability(), db.similarity(), db.similarity().wide(), db.stability(), db.families(),
-        db.family_sweep(), db.containment(), db.containment().wide(), db.evaluations(),
+        db.family_sweep(), db.containment(), db.containment().wide(), db.evaluations(), db.containment_order(),
+        db.inclusion(), db.inclusion([Cut.of(greedy=3, prune=True)]),
     ]  # fmt: skip
     for answer in answers:
         assert len(answer) == 0
         assert answer.columns
         assert repr(answer).startswith(answer.title)
-    assert db.families().columns == ["family", "size", "circuit_id", "subtask", "medoid", "lowest_within"]
+    assert db.families().columns == [
+        "family", "size", "circuit_id", "subtask", "medoid", "lowest_within", "silhouette", "reliability",
+    ]  # fmt: skip
     assert str(db.stability().arrow().schema.field("stability").type) == "double"
     assert db.stability().notes == ("The database holds no circuit yet; `circuitdb ingest` fills it.",)
-    for ask in (db.top_edges, db.show):
+    for ask in (db.top_edges, db.show, db.hard_circuit):
         with pytest.raises(UsageError, match="There is no circuit 1; the database holds none yet"):
             ask(1)
 

@@ -8,12 +8,23 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.cluster.hierarchy import linkage
+from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
+from sklearn.metrics import silhouette_samples
 
 from circuitdb.errors import UsageError
 from circuitdb.queries import Database
-from circuitdb.queries.families import components, families, family_sweep, merges, sweep, useful_alpha
+from circuitdb.queries.families import (
+    classes,
+    components,
+    dendrogram,
+    families,
+    family_sweep,
+    merges,
+    sweep,
+    useful_alpha,
+)
+from circuitdb.queries.silhouette import silhouettes
 from circuitdb.queries.similarity import Similarity, similarity
 from matrices import score_matrix
 
@@ -49,13 +60,19 @@ def random_similarity(n: int, seed: int, step: float = 0.0) -> Floats:
 
 
 def test_families_are_connected_components() -> None:
+    # Silhouettes: a is 0.1 from b and (0.9 + 1.0) / 2 from c and d, so (0.95 - 0.1) / 0.95; b 0.65, c 0.7, d 0.9 from
+    # the other family.
+    a, b, c, d = (
+        {"silhouette": pytest.approx(1 - own / other, abs=1e-12), "reliability": None}
+        for own, other in ((0.1, 0.95), (0.1, 0.65), (0.2, 0.7), (0.2, 0.9))
+    )
     found = families(of(CHAIN), 0.6)
     assert found.title == "2 families of 4 circuits at alpha = 0.6 (similarity, signed scores)"
     assert found.rows() == [
-        {"family": "A", "size": 2, "circuit_id": 1, "subtask": "a", "medoid": True, "lowest_within": 0.9},
-        {"family": "A", "size": 2, "circuit_id": 2, "subtask": "b", "medoid": False, "lowest_within": 0.9},
-        {"family": "B", "size": 2, "circuit_id": 3, "subtask": "c", "medoid": True, "lowest_within": 0.8},
-        {"family": "B", "size": 2, "circuit_id": 4, "subtask": "d", "medoid": False, "lowest_within": 0.8},
+        {"family": "A", "size": 2, "circuit_id": 1, "subtask": "a", "medoid": True, "lowest_within": 0.9, **a},
+        {"family": "A", "size": 2, "circuit_id": 2, "subtask": "b", "medoid": False, "lowest_within": 0.9, **b},
+        {"family": "B", "size": 2, "circuit_id": 3, "subtask": "c", "medoid": True, "lowest_within": 0.8, **c},
+        {"family": "B", "size": 2, "circuit_id": 4, "subtask": "d", "medoid": False, "lowest_within": 0.8, **d},
     ]
 
 
@@ -182,6 +199,87 @@ def test_alpha_is_a_number(alpha: float) -> None:
         families(of(CHAIN), alpha)
 
 
+def test_classes_are_those_in_which_every_pair_reaches_alpha() -> None:
+    # b - c is 0.5, but a - d is 0: a chain makes one family of all, and no class.
+    found = families(of(CHAIN), 0.5, every_pair=True)
+    assert found.title == "2 classes of 4 circuits at alpha = 0.5 (similarity, signed scores, every pair in a class)"
+    assert [(row["family"], row["subtask"], row["lowest_within"]) for row in found.rows()] == [
+        ("A", "a", 0.9), ("A", "b", 0.9), ("B", "c", 0.8), ("B", "d", 0.8),
+    ]  # fmt: skip
+    assert not any("held together by a chain" in note for note in found.notes)
+    assert len(classes(CHAIN, 0.0)) == 1  # the lowest of all is 0, and alpha itself joins
+    assert len(classes(CHAIN, np.nextafter(0.0, 1))) == 2
+
+
+@pytest.mark.parametrize("step", [0.0, 0.1])
+@pytest.mark.parametrize("n", [2, 3, 12, 40])
+def test_the_sweep_of_classes_is_complete_linkage(n: int, step: float) -> None:
+    values = random_similarity(n, seed=n, step=step)
+    tree = linkage(squareform(1 - values, checks=False), "complete")
+    if not step:  # equal similarities may be joined in another order, to other classes
+        np.testing.assert_allclose(merges(values, every_pair=True), np.sort(1 - tree[:, 2]), rtol=0, atol=1e-12)
+        for alpha in np.linspace(-0.45, 0.95, 9):
+            expected = {
+                tuple(np.flatnonzero(label == i)) for label in [fcluster(tree, 1 - alpha, "distance")] for i in label
+            }
+            assert {family.rows for family in classes(values, alpha)} == expected
+    alphas, at, above = sweep(values, every_pair=True)
+    for alpha, here, over in zip(alphas, at, above, strict=True):
+        assert len(classes(values, alpha)) == here
+        assert len(classes(values, np.nextafter(alpha, 2))) == over
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 9), st.integers(0, 10_000), st.floats(-0.6, 1.1))
+def test_every_pair_of_a_class_reaches_alpha_and_none_can_grow(n: int, seed: int, alpha: float) -> None:
+    values = random_similarity(n, seed, step=0.25)
+    values[np.random.default_rng(seed).random((n, n)) < 0.2] = np.nan
+    values = np.where(np.isnan(values) | np.isnan(values.T), np.nan, values)
+    found = classes(values, alpha)
+    assert sorted(row for family in found for row in family.rows) == list(range(n))
+    for family in found:
+        for i in family.rows:
+            assert all(values[i, j] >= alpha for j in family.rows if j != i)
+    for one in found:  # two classes that could be one would have been joined
+        for two in found:
+            if one is not two:
+                assert not (values[np.ix_(one.rows, two.rows)] >= alpha).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(3, 12), st.integers(0, 10_000), st.integers(2, 6))
+def test_silhouettes_are_scikit_learns(n: int, seed: int, k: int) -> None:
+    values = random_similarity(n, seed)
+    family = np.random.default_rng(seed).integers(0, min(k, n - 1), n)
+    found = silhouettes(values, family)
+    if len(np.unique(family)) == 1:
+        assert np.isnan(found).all()
+        return
+    distance = 1 - values
+    np.testing.assert_allclose(found, silhouette_samples(distance, family, metric="precomputed"), atol=1e-12)
+
+
+def test_silhouettes_without_all_similarities() -> None:
+    values = CHAIN.copy()
+    values[0, 3] = values[3, 0] = np.nan
+    family = np.array([0, 0, 1, 1])
+    # a: 0.1 from b, 0.9 from c alone.
+    assert silhouettes(values, family)[0] == pytest.approx(1 - 0.1 / 0.9)
+    assert np.isnan(silhouettes(np.full((3, 3), np.nan), np.array([0, 0, 1])))[[0, 1]].all()
+    assert silhouettes(np.eye(3), np.arange(3)).tolist() == [0, 0, 0]
+    assert silhouettes(np.empty((0, 0)), np.arange(0)).shape == (0,)
+
+
+def test_the_dendrogram_by_hand() -> None:
+    found = dendrogram(of(CHAIN))
+    assert found.title == "Dendrogram of 4 circuits (similarity, signed scores), single linkage"
+    assert [tuple(row.values()) for row in found.rows()] == [
+        (1, 0.9, 3, 2, "a", "b"), (2, 0.8, 2, 2, "c", "d"), (3, 0.5, 1, 4, "a, b", "c, d"),
+    ]  # fmt: skip
+    assert found.notes[-1] == "From left to right: a, b, c, d."
+    assert [row["alpha"] for row in dendrogram(of(CHAIN), every_pair=True).rows()] == [0.9, 0.8, 0.0]
+
+
 def test_of_a_database(db: Database) -> None:
     found = db.families(0.6)
     assert [row["subtask"] for row in found.rows() if row["family"] == "A"] == ["1+1", "2+2", "3+3"]
@@ -189,3 +287,9 @@ def test_of_a_database(db: Database) -> None:
     steps = db.family_sweep().rows()
     assert (steps[0]["n_families"], steps[-1]["n_above"], len(steps)) == (1, 9, 8)
     assert len(db.family_sweep(corrected=True, circuits=[1, 5, 9])) == 2
+    tree = db.dendrogram().rows()
+    assert [row["alpha"] for row in tree] == [row["alpha"] for row in reversed(steps)]
+    assert db.families(0.6, every_pair=True).rows()[0]["size"] == 3
+    assert len(db.family_sweep(every_pair=True, kind="pearson")) == 8
+    with pytest.raises(UsageError, match="no correction for noise for Kendall's tau-b"):
+        db.families(corrected=True, kind="kendall")

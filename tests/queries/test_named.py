@@ -12,7 +12,21 @@ from circuitdb.queries import named
 
 PARAMETERS: dict[str, dict[str, named.Parameter]] = {
     "selection": dict.fromkeys(
-        ("models", "tasks", "subtasks", "methods", "metrics", "shots", "seeds", "examples", "circuits")
+        [
+            "models",
+            "tasks",
+            "subtasks",
+            "methods",
+            "metrics",
+            "positions",
+            "contrasts",
+            "ablations",
+            "prompt_styles",
+            "shots",
+            "seeds",
+            "examples",
+            "circuits",
+        ]
     ),
     "models": {},
     "scores": {"circuits": [1, 2], "first": 1, "last": 2},
@@ -25,6 +39,11 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
     "relation_columns": {"name": "circuit"},
     "faithfulness": {"circuits": [1, 2], "selections": None},
     "evaluations": {"circuits": [1, 2], "everything": False},
+    "evaluation_map": {"source": None},
+    "evaluation_sources": {},
+    "metric_names": {},
+    "node_scores": {"circuit": 1},
+    "metric_values": {"circuits": [1, 2], "source": "circuitdb", "metric": "accuracy", "filter": None},
 }
 
 
@@ -50,7 +69,8 @@ def test_header_tells_parameters_and_columns(name: str, path: Path) -> None:
         table = named.run(connection, name, **PARAMETERS[name])
     columns = told.partition("columns:")[2].partition("units:")[0]
     assert set(table.column_names) <= set(re.findall(r"\w+", columns))
-    assert table.num_rows or name in ("skipped", "faithfulness")  # this database has none
+    none_here = ("skipped", "faithfulness", "evaluation_map", "evaluation_sources")
+    assert table.num_rows or name in none_here
 
 
 def test_values_are_bound_and_never_formatted(path: Path) -> None:

@@ -6,11 +6,13 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 
 from circuitdb.errors import UsageError
 from circuitdb.queries import Database
-from circuitdb.queries.reliability import examples_needed, reliabilities, spearman_brown
+from circuitdb.queries.coefficients import coefficient
+from circuitdb.queries.comparison import Comparison
+from circuitdb.queries.reliability import examples_needed, reliabilities, spearman_brown, splits
 from matrices import score_matrix
 from stores import addition_scores
 
@@ -70,17 +72,56 @@ def test_impossible_wishes_are_refused(wanted: float) -> None:
         examples_needed(0.5, 16, wanted)
 
 
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_reliability_is_the_mean_rho_of_fold_pairs_stepped_up(k: int) -> None:
+def all_splits(n_folds: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Every pair of disjoint halves, by trying all."""
+    half = list(combinations(range(n_folds), n_folds // 2))
+    return [(a, b) for a, b in combinations(half, 2) if not set(a) & set(b)]
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
+def test_reliability_is_over_all_splits_into_halves_stepped_up(k: int) -> None:
     rng = np.random.default_rng(k)
     folds = [np.round(rng.standard_normal(200) + rng.standard_normal((k, 200)), 1) for _ in range(3)]
     found = reliabilities(score_matrix([part.mean(0) for part in folds], folds))
+    factor = k / (k // 2)
     for i, part in enumerate(np.asarray(folds, np.float32)):
-        r = np.mean([spearmanr(a, b).statistic for a, b in combinations(part, 2)])
+        r = np.mean([spearmanr(part[list(a)].mean(0), part[list(b)].mean(0)).statistic for a, b in all_splits(k)])
         assert found.folds[i] == pytest.approx(r, abs=1e-12)
-        assert found.whole[i] == pytest.approx(k * r / (1 + (k - 1) * r), abs=1e-12)
+        assert found.whole[i] == pytest.approx(factor * r / (1 + (factor - 1) * r), abs=1e-12)
     assert found.reasons == (None, None, None)
     assert found.median == pytest.approx(float(np.median(found.whole)))
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 0), (1, 0), (2, 1), (3, 3), (4, 3), (5, 15), (6, 10), (7, 70), (8, 35)])
+def test_splits_are_all_there_are(k: int, n: int) -> None:
+    found = {frozenset((tuple(sorted(a)), tuple(sorted(b)))) for a, b in splits(k)}
+    assert len(found) == len(splits(k)) == n
+    assert found == {frozenset(pair) for pair in all_splits(k)}
+
+
+def test_of_very_many_splits_a_fixed_sample_is_taken() -> None:
+    found = splits(16)  # 6,435 in all
+    assert found == splits(16)
+    assert len(found) == 100
+    assert all(len(a) == len(b) == 8 and not set(a) & set(b) for a, b in found)
+
+
+def test_pearson_reliability_of_simulated_noise_is_the_true_one() -> None:
+    # Scores are signal of variance 1 and, over all four folds, noise of variance 2.25 / 4: 1 / 1.5625 = 0.64.
+    rng = np.random.default_rng(0)
+    folds = rng.standard_normal(200_000) + 1.5 * rng.standard_normal((4, 200_000))
+    found = reliabilities(score_matrix([folds.mean(0)], [folds]), Comparison(kind="pearson"))
+    assert found.whole[0] == pytest.approx(0.64, abs=0.005)
+
+
+@pytest.mark.parametrize("kind", ["kendall", "overlap", "kappa"])
+def test_what_has_no_step_up_is_the_halves_agreement(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    folds = (rng.standard_normal(60) + rng.standard_normal((2, 60))).astype(np.float32)
+    found = reliabilities(score_matrix([folds.mean(0)], [folds]), Comparison(kind=kind, top=10))
+    expected = coefficient(kind, folds[:1], folds[1:], top=10).values[0, 0]
+    assert found.whole[0] == found.folds[0] == expected
+    assert not found.correctable
 
 
 @pytest.mark.parametrize(
@@ -124,3 +165,21 @@ def test_magnitudes_have_a_reliability_of_their_own(db: Database) -> None:
     folds = np.abs(addition_scores()[1, 2][1])
     r = float(spearmanr(folds[0], folds[1]).statistic)
     assert db.reliability(on="magnitude", circuits=2).rows()[0]["fold_correlation"] == pytest.approx(r, abs=1e-12)
+
+
+def test_other_kinds_edges_and_wishes(db: Database) -> None:
+    folds = addition_scores()[1, 2][1]
+    r = float(pearsonr(folds[0], folds[1]).statistic)
+    whole = 2 * r / (1 + r)
+    found = db.reliability(kind="pearson", wanted=0.95, circuits=2)
+    (row,) = found.rows()
+    assert row["reliability"] == pytest.approx(whole, abs=1e-6)
+    assert row["examples_needed"] == math.ceil(8 * 0.95 * (1 - whole) / (whole * 0.05))
+    assert found.title == (
+        "Reliability of 1 circuit, Pearson's r, signed scores; examples_needed for a reliability of 0.95"
+    )
+    overlap = db.reliability(kind="overlap", top=10, circuits=2)
+    assert overlap.rows()[0]["examples_needed"] is None
+    assert overlap.notes[-1].startswith("For overlap (Jaccard) there is no correction for noise")
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        db.reliability(wanted=1.0)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -127,6 +128,17 @@ def test_groups_part_what_must_not_be_compared(tmp_path: Path) -> None:
         "The selection mixes 2 numbers of steps (5, 10) and 2 metrics (kl, logit-difference) and 2 prompt styles "
         "(few-shot, zero-shot) and 2 numbers of shots (3, 0): a low similarity may come from that alone.",
     )
+
+
+@pytest.mark.parametrize("field", ["positions", "contrast", "ablation"])
+def test_ways_of_scoring_can_be_chosen(tmp_path: Path, field: str) -> None:
+    one = circuit("1+1")
+    path = write(tmp_path / "c.duckdb", one, replace(one, **{field: "another"}, spec={"x": 1}))  # type: ignore[arg-type]
+    assert chosen(path, cast("Where", {field: "another"})).ids == (2,)
+    shown = Database(path).circuits(**{field: "another"}).rows()  # type: ignore[arg-type]
+    assert [row[field] for row in shown] == ["another"]
+    with pytest.raises(UsageError, match="another"):
+        chosen(path, cast("Where", {field: "anothr"}))
 
 
 def test_the_same_scores_twice_are_noted(tmp_path: Path) -> None:
@@ -307,7 +319,7 @@ def test_arguments_of_the_wrong_type_are_refused(db: Database, path: Path) -> No
         lambda: db.sql(None),  # type: ignore[arg-type]
         lambda: db.families("0.5"),  # type: ignore[arg-type]
         lambda: db.families(float("nan")),
-        *(lambda top=top: db.containment(top=top) for top in (1.5, "a", None, True)),
+        *(lambda top=top: db.containment(top=top) for top in (1.5, "a", True)),
         *(lambda t=t: Database(path, timeout=t) for t in ("1", None, -1, float("inf"), float("nan"))),
         lambda: db.show(None),  # type: ignore[arg-type]
         lambda: db.top_edges(1, 1.5),  # type: ignore[arg-type]

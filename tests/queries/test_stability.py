@@ -8,14 +8,20 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from circuitdb.errors import UsageError
 from circuitdb.queries import Database
+from circuitdb.queries.stability import over_subtasks
 from circuitdb.store import Store
 from stores import SHAPE, addition_scores, circuit, model
 
 COLUMNS = [
-    "model", "task", "method", "metric", "on", "n_subtasks", "n_pairs", "stability", "stability_with_diagonal",
-    "ceiling", "corrected", "n_pairs_corrected", "median_reliability", "examples_needed", "warning",
+    "model", "task", "method", "metric", "on", "n_subtasks", "n_pairs", "stability", "low", "high",
+    "stability_with_diagonal", "ceiling", "corrected", "corrected_low", "corrected_high", "n_pairs_corrected",
+    "median_reliability", "examples_needed", "warning",
 ]  # fmt: skip
+
+
+FEW = "An interval takes 4 subtasks or more; low and high are NULL for fewer."
 
 
 def scores(seed: int, noise: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +89,7 @@ def test_unreliable_circuits_are_called_so(tmp_path: Path) -> None:
     )
     assert row["examples_needed"] == needed
     assert row["warning"] == said
-    assert found.notes == (f"tiny, addition: {said}",)
+    assert found.notes == (f"tiny, addition: {said}", FEW)
 
 
 def test_one_circuit_has_no_stability(tmp_path: Path) -> None:
@@ -142,7 +148,7 @@ def test_circuits_of_one_subtask_are_no_pair(tmp_path: Path) -> None:
         "ones."
     )
     assert row["warning"] == said
-    assert found.notes[1:] == (f"tiny, addition: {said}",)
+    assert found.notes[1:] == (f"tiny, addition: {said}", FEW)
     assert found.notes[0].startswith("Circuits 1 (1+1#1), 2 (1+1#2) have identical scores")
 
 
@@ -218,6 +224,73 @@ def test_corrected_and_ceiling_are_over_the_same_pairs(tmp_path: Path, lost: int
     assert f"tiny, addition: {note}" in found.notes
 
 
-def test_there_is_no_grouping(db: Database) -> None:
-    with pytest.raises(TypeError, match="There is no filter 'by'"):
-        db.stability(by="model")  # type: ignore[call-arg]
+def test_by_a_parameter(db: Database) -> None:
+    cells = {cell: whole for cell, (whole, _) in addition_scores().items()}
+    found = db.stability(by="digits_a")
+    assert found.columns == [*COLUMNS[:4], "digits_a", *COLUMNS[4:]]
+    rows = found.rows()
+    assert [(row["digits_a"], row["n_subtasks"], row["n_pairs"]) for row in rows] == [(1, 3, 3), (2, 3, 3), (3, 3, 3)]
+    for row in rows:
+        a = row["digits_a"]
+        rho = [spearmanr(cells[a, b], cells[a, c]).statistic for b, c in combinations((1, 2, 3), 2)]  # type: ignore[index]
+        assert row["stability"] == pytest.approx(np.mean(rho), abs=1e-12)
+    both = db.stability(by=["digits_a", "digits_b"]).rows()
+    assert [(row["digits_a"], row["digits_b"], row["n_pairs"]) for row in both][:4] == [
+        (1, 1, 0), (1, 2, 0), (1, 3, 0), (2, 1, 0),
+    ]  # fmt: skip
+    assert [row["model"] for row in db.stability(by="model").rows()] == ["tiny"]
+    with pytest.raises(UsageError, match="has a parameter 'digit_a'; did you mean digits_a"):
+        db.stability(by="digit_a")
+
+
+def test_parameters_that_only_some_subtasks_have(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    for i, parameters in enumerate(({"terms": 2}, {"terms": 2}, {}, {})):
+        store.write(circuit(f"{i}", parameters), *scores(i))
+    rows = Database(tmp_path / "c.duckdb").stability(by="terms").rows()
+    assert [(row["terms"], row["n_pairs"]) for row in rows] == [(None, 1), (2, 1)]
+
+
+def test_the_interval_of_resampled_subtasks(db: Database) -> None:
+    (row,) = db.stability().rows()
+    assert row["low"] < row["stability"] < row["high"]  # type: ignore[operator]
+    assert row["corrected_low"] < row["corrected"] < row["corrected_high"]  # type: ignore[operator]
+    matrix = db.similarity().matrix
+    assert (row["low"], row["high"]) == pytest.approx(
+        over_subtasks(matrix, None, ~np.eye(9, dtype=bool), np.arange(9)), abs=1e-12
+    )
+    assert db.stability().notes[-1] == (
+        "The intervals are of 95%, from 2,000 resamples of the subtasks (seed 0): other subtasks of the same kind."
+    )
+    few = db.stability(circuits=[1, 2, 3]).rows()[0]
+    assert (few["low"], few["high"], few["corrected_low"]) == (None, None, None)
+
+
+def test_the_interval_of_folds_left_out(tmp_path: Path, db: Database) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    rng = np.random.default_rng(0)
+    common = rng.standard_normal(SHAPE.n_edges)
+    for a in range(3):
+        folds = common + rng.standard_normal(SHAPE.n_edges) + rng.standard_normal((4, SHAPE.n_edges))
+        store.write(circuit(f"{a}"), folds.mean(0), folds)
+    found = Database(tmp_path / "c.duckdb").stability(over="folds")
+    (row,) = found.rows()
+    assert row["low"] < row["stability"] < row["high"]  # type: ignore[operator]
+    assert row["low"] + row["high"] == pytest.approx(2 * row["stability"], abs=1e-12)  # type: ignore[operator]
+    assert found.notes[-1].endswith("by leaving out each fold of the examples: these subtasks, other examples.")
+    two_folds = db.stability(over="folds").rows()[0]
+    assert (two_folds["low"], two_folds["corrected_high"]) == (None, None)
+    assert db.stability(over="folds").notes[-1].startswith("An interval takes three folds of every circuit's examples")
+    with pytest.raises(UsageError, match="come from resampled subtasks or folds, not from 'pairs'"):
+        db.stability(over="pairs")
+
+
+def test_of_another_kind(db: Database) -> None:
+    found = db.stability(kind="overlap", top=10, on="magnitude")
+    (row,) = found.rows()
+    matrix = db.similarity(kind="overlap", top=10).matrix
+    assert row["stability"] == pytest.approx(matrix[np.triu_indices(9, 1)].mean(), abs=1e-12)
+    assert (row["corrected"], row["corrected_low"], row["n_pairs_corrected"]) == (None, None, 0)
+    assert row["ceiling"] is not None
+    assert any(note.startswith("For overlap (Jaccard) there is no correction") for note in found.notes)
+    assert "mean overlap (Jaccard), 10 strongest over pairs of distinct subtasks, magnitude scores" in found.title

@@ -1,0 +1,155 @@
+"""Analyses of the paper that ask how a circuit goes on to the next subtask: commutativity and neighbours.
+
+- Commutativity: the circuit of (a, b) beside that of (b, a), the same two values of two parameters the other way round.
+  A model that adds by rule needs no second circuit for the second; where it has one, accuracy may differ too.
+- Neighbours: the circuits of two subtasks that differ by 1 in one parameter, such as (6, 6) and (6, 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from circuitdb.errors import UsageError
+from circuitdb.queries.columns import integers, numbers, texts
+from circuitdb.queries.comparison import EVERY_EDGE, Comparison
+from circuitdb.queries.pairing import Matrix
+from circuitdb.queries.partition import Value, parameters, require_known
+from circuitdb.queries.result import Result, count, enumeration
+from circuitdb.queries.selection import Member, Selection
+from circuitdb.queries.similarity import Similarity
+
+Pair: TypeAlias = "tuple[int, int, str]"  # places of two circuits, and the parameter in which they differ
+
+
+@dataclass(frozen=True)
+class Part:
+    """The circuits of one group, with their similarity."""
+
+    selection: Selection
+    similarity: Similarity
+
+
+def operands(selection: Selection, names: Sequence[str]) -> tuple[str, str]:
+    """The two parameters to exchange: those named, else the only two that are whole numbers. Raises UsageError."""
+    given = require_known(selection, names, fields=False)
+    if given and len(given) != 2:
+        raise UsageError(f"Commutativity exchanges two parameters, not {enumeration(given)}; name two.")
+    found = given or tuple(whole_numbers(selection))
+    if len(found) != 2:
+        raise UsageError(
+            f"Commutativity exchanges two parameters; of {enumeration(parameters(selection)) or 'none'} name two that "
+            "have the same values."
+        )
+    return found[0], found[1]
+
+
+def whole_numbers(selection: Selection) -> list[str]:
+    """The parameters whose every value is a whole number."""
+    return [
+        name
+        for name in parameters(selection)
+        if all(_is_whole(member.parameters[name]) for member in selection.members if name in member.parameters)
+    ]
+
+
+def swapped(selection: Selection, first: str, second: str) -> Iterator[Pair]:
+    """Pairs (a, b), (b, a) with a < b, all other parameters equal, in the order of the selection."""
+    places = _places(selection)
+    for i, member in enumerate(selection.members):
+        a, b = member.parameters.get(first), member.parameters.get(second)
+        if a is None or b is None or a == b:
+            continue
+        for other in places.get(_key({**member.parameters, first: b, second: a}), ()):
+            if i < other:
+                yield i, other, f"{first}, {second}"
+
+
+def adjacent(selection: Selection, names: Sequence[str]) -> Iterator[Pair]:
+    """Pairs that differ by 1 in one of these parameters, all others equal, in the order of the selection."""
+    places = _places(selection)
+    for i, member in enumerate(selection.members):
+        for name in names:
+            value = member.parameters.get(name)
+            if _is_whole(value) and isinstance(value, int):
+                for other in places.get(_key({**member.parameters, name: value + 1}), ()):
+                    yield i, other, name
+
+
+def pairs(
+    parts: Sequence[Part],
+    chosen: Callable[[Selection], Iterator[Pair]],
+    accuracy: Mapping[int, float | None],
+    *,
+    what: str,
+    on: str,
+    how: Comparison = EVERY_EDGE,
+    notes: Sequence[str] = (),
+) -> Result:
+    """The chosen pairs of every group, one row each, with the accuracies: see `Database.commutativity`."""
+    rows: list[tuple[Member, Member, str, float, float, float]] = []
+    others: list[float] = []
+    said = list(notes)
+    for part in parts:
+        found, members = part.similarity, part.selection.members
+        here = list(chosen(part.selection))
+        rows += [
+            (members[i], members[j], name, found.matrix[i, j], found.ceiling[i, j], found.corrected[i, j])
+            for i, j, name in here
+        ]
+        rest = np.triu(np.ones(found.matrix.shape, bool), 1)
+        for i, j, _ in here:
+            rest[min(i, j), max(i, j)] = False
+        others += found.matrix[rest & ~np.isnan(found.matrix)].tolist()
+        said += found.notes_elsewhere
+    # None becomes NaN.
+    first = np.array([accuracy.get(a.circuit_id) for a, *_ in rows], np.float64)
+    second = np.array([accuracy.get(b.circuit_id) for _, b, *_ in rows], np.float64)
+    values = np.array([row[3:] for row in rows], np.float64).reshape(-1, 3)
+    table = pa.table(
+        {
+            "model": texts(a.group.model for a, *_ in rows),
+            "task": texts(a.group.task for a, *_ in rows),
+            "parameter": texts(row[2] for row in rows),
+            "a_id": integers((row[0].circuit_id for row in rows), bits=32),
+            "a": texts(row[0].subtask for row in rows),
+            "b_id": integers((row[1].circuit_id for row in rows), bits=32),
+            "b": texts(row[1].subtask for row in rows),
+            "similarity": numbers(values[:, 0]),
+            "ceiling": numbers(values[:, 1]),
+            "corrected": numbers(values[:, 2]),
+            "accuracy_a": numbers(first),
+            "accuracy_b": numbers(second),
+            "accuracy_gap": numbers(np.abs(first - second)),
+        }
+    )
+    title = f"{what}, {count(len(rows), 'pair')}: {how.words}, {on} scores"
+    return Result(table, title, tuple(dict.fromkeys((*said, *_summary(values[:, 0], np.array(others))))))
+
+
+def _summary(these: Matrix, others: Matrix) -> list[str]:
+    known = these[~np.isnan(these)]
+    if not known.size:
+        return ["No two circuits of one group are such a pair."] if not these.size else []
+    mean = f"Mean similarity {known.mean():.3f} over {count(known.size, 'such pair')}"
+    return [f"{mean}, {others.mean():.3f} over the {others.size:,} others." if others.size else f"{mean}."]
+
+
+def _places(selection: Selection) -> dict[tuple[tuple[str, Value], ...], list[int]]:
+    """The places of the circuits of each subtask, by its parameters."""
+    found: dict[tuple[tuple[str, Value], ...], list[int]] = {}
+    for i, member in enumerate(selection.members):
+        found.setdefault(_key(member.parameters), []).append(i)
+    return found
+
+
+def _is_whole(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _key(values: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
+    return tuple(sorted(values.items(), key=lambda item: item[0]))

@@ -1,0 +1,110 @@
+"""Questions about hard circuits, as methods of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from circuitdb.connection import reading
+from circuitdb.graph import GraphShape
+from circuitdb.queries import arguments, containment, inclusion, matrix, order
+from circuitdb.queries.asking import Asking, the_circuit
+from circuitdb.queries.containment import Containment
+from circuitdb.queries.cuts import Cut, hard
+from circuitdb.queries.matrix import ScoreMatrix
+from circuitdb.queries.order import Order
+from circuitdb.queries.result import Result
+from circuitdb.queries.selection import Where, select
+
+
+class HardCircuits(Asking):
+    """Which edges a cut keeps of circuits, and what these share."""
+
+    def containment(
+        self,
+        top: int | None = None,
+        *,
+        share: float | None = None,
+        threshold: float | None = None,
+        greedy: int | None = None,
+        signed: bool = False,
+        prune: bool = False,
+        **where: Unpack[Where],
+    ) -> Containment:
+        """How much of one hard circuit is in another, for ordered pairs, beside what chance would share.
+
+        A circuit is cut to its `top` strongest edges (200 if no cut is named), to a `share` of the graph's edges, to
+        those of a strength of `threshold` or more, or to `greedy` edges grown from the logits. Strength is the absolute
+        score, or with `signed` the score itself; `prune` keeps only edges on a path from input to logits. See `Cut`.
+
+        `share_of_a` is the share of a's edges that are in b, `mutual` the lesser of that and b's in a, `jaccard` the
+        shared of all edges in either, all 0..1; `expected_...` are their means for random circuits of the same sizes,
+        and `p_value` is how often these share as many edges or more (hypergeometric). `.wide()` has the shares as a
+        matrix.
+
+        Raises UsageError if the circuits are of different graph shapes, or for two cuts at once.
+        """
+        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
+        scores, shape = self._scores(where)
+        return containment.containment(scores, cut, shape)
+
+    def containment_order(
+        self,
+        tolerance: float = 0.0,
+        *,
+        top: int | None = None,
+        share: float | None = None,
+        threshold: float | None = None,
+        greedy: int | None = None,
+        signed: bool = False,
+        prune: bool = False,
+        **where: Unpack[Where],
+    ) -> Order:
+        """Which hard circuit is a sub-circuit of which: the covers of the containment order (Hasse diagram).
+
+        A circuit is in another if all but a `tolerance` of its edges are; circuits that lie in each other count as one.
+        The cut is that of `containment`.
+        """
+        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
+        scores, shape = self._scores(where)
+        return order.order(containment.containment(scores, cut, shape), tolerance)
+
+    def inclusion(
+        self, cuts: Sequence[Cut] = (Cut.of(),), *, consensus: float = 0.8, least: float = 0.0, **where: Unpack[Where]
+    ) -> Result:
+        """How many of the hard circuits an edge is in, one row an edge that is in any, the most frequent first.
+
+        Every circuit cut in every way of `cuts` counts. `inclusion` is the share of them (0..1), of which rows under
+        `least` are left out; `kind` is core (in all), consensus (in at least a share of `consensus`) or some, and
+        `only_in` names the circuit of an edge that no other has. The title counts them, beside what chance would give
+        for circuits of the same sizes.
+        """
+        scores, shape = self._scores(where)
+        return inclusion.inclusion(scores, cuts, shape, consensus=consensus, least=least)
+
+    def hard_circuit(
+        self,
+        circuit: int,
+        top: int | None = None,
+        *,
+        share: float | None = None,
+        threshold: float | None = None,
+        greedy: int | None = None,
+        signed: bool = False,
+        prune: bool = False,
+    ) -> Result:
+        """The edges of one hard circuit in edge order: edge, source, target, score, edge_id; cut: see `containment`."""
+        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
+        circuit = arguments.whole("circuit", circuit)
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = the_circuit(connection, circuit)
+            scores = matrix.read(connection, chosen)
+        shape = chosen.members[0].shape
+        return containment.edges(scores, hard(scores.scores, cut, shape), cut, shape)
+
+    def _scores(self, where: Where) -> tuple[ScoreMatrix, GraphShape]:
+        """The scores of circuits of one graph, and its shape."""
+        with reading(self.path, timeout=self.timeout) as connection:
+            chosen = select(connection, where).compared()
+            scores = matrix.read(connection, chosen)
+        return scores, chosen.members[0].shape if chosen.members else GraphShape(1, 1)

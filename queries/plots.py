@@ -1,0 +1,246 @@
+"""Figures of answers, as wide as a column of a paper; matplotlib comes with the extra `plot`.
+
+Each takes an answer and draws it, with nothing computed but its order. Colours run from orange (below zero) over white
+to blue and can be told apart by everybody; a sign is never shown by colour alone: cells have their number, or where
+they are too many those below zero a bar. Matplotlib's global settings are not touched.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from circuitdb.errors import UsageError
+from circuitdb.queries.containment import Containment
+from circuitdb.queries.correlation import Correlation
+from circuitdb.queries.linkage import tree
+from circuitdb.queries.result import Result
+from circuitdb.queries.similarity import Similarity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+FORMATS = ("png", "svg", "pdf")
+WIDTH = 3.3  # inches
+_FONT, _SMALL = 7.0, 6.0  # points
+_BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#666666"
+_MARKERS, _COLOURS = "os^Dv<>P", (_BLUE, _ORANGE, "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
+_MOST_NUMBERS, _MOST_LABELS, _LONGEST = 10, 24, 14
+Matrix = npt.NDArray[np.float64]
+
+
+def similarity(found: Similarity, *, corrected: bool = False, by_likeness: bool = False) -> Figure:
+    """The similarity matrix as a heat map, with each circuit's reliability beside its row.
+
+    In the order of the subtasks' parameters, or with `by_likeness` in that of the leaves of the complete-linkage tree.
+    """
+    values = found.values(corrected=corrected)
+    order = tree(values, "complete").order() if by_likeness else list(range(len(values)))
+    labels = [found.labels[i] for i in order]
+    figure, (beside, axes) = _figure(_side(len(values)), 1, 2, width_ratios=[1, max(len(values), 4)])
+    name = "Spearman's rho" if found.short == "rho" else found.short
+    name += ", corrected for attenuation" if corrected else ""
+    limit = float(np.nanmax([1.0, *np.abs(values[~np.isnan(values)])])) if values.size else 1.0
+    image = _heat(axes, values[np.ix_(order, order)], limit, labels, labels)
+    axes.set_yticks([])
+    _bar(figure, image, axes, f"similarity of {found.on} scores\n({name})")
+    _greys(beside, found.reliabilities[order][:, None], labels)
+    beside.set_xticks([0], ["reliability (black: 1)"], rotation=90, fontsize=_SMALL)
+    return figure
+
+
+def families(found: Result) -> Figure:
+    """The number of families against alpha, from `Database.family_sweep`, above the barcode of the families that merge.
+
+    A bar of the barcode is a family: it is there for every alpha over the one at which it merges into another.
+    """
+    rows = found.rows()
+    figure, (above, below) = _figure(3.2, 2, 1, height_ratios=[3, 2], sharex=True)
+    alphas = np.array([row["alpha"] for row in rows], np.float64)
+    at = [int(str(row["n_families"])) for row in rows]
+    more = [int(str(row["n_above"])) for row in rows]
+    if rows:
+        low, high = float(alphas[0]), max(1.0, float(alphas[-1]))
+        low -= 0.05 * (high - low)
+        above.step([low, *alphas, high], [at[0], *at, more[-1]], where="pre", color=_BLUE, linewidth=1.2)
+        merges = np.repeat(alphas, np.subtract(more, at))[::-1]
+        below.hlines(np.arange(len(merges)), merges, high, color=_BLUE, linewidth=max(0.4, min(2.0, 60 / len(merges))))
+        below.plot(merges, np.arange(len(merges)), "|", color="black", markersize=3)
+        below.set_xlim(low, high)
+    _dress(above, ylabel="families")
+    _dress(below, xlabel="alpha", ylabel="family merges")
+    below.set_yticks([])
+    return figure
+
+
+def containment(found: Containment) -> Figure:
+    """The share of the row's edges that are in the column's circuit, as a heat map; below it what chance would give."""
+    figure, (axes,) = _figure(_side(len(found.labels)), 1, 1)
+    image = _heat(axes, found.shares, 1.0, found.labels, found.labels, signed=False)
+    by_chance = float(found.n.mean()) / max(found.n_edges, 1) if len(found.n) else 0.0
+    _bar(figure, image, axes, "share of the row's edges\nthat are in the column's")
+    axes.set_xlabel(f"by chance: {by_chance:.2g}", fontsize=_FONT)
+    return figure
+
+
+def accuracy(found: Correlation) -> Figure:
+    """The metric against stability, or a circuit's mean similarity, from `Database.correlate`; a marker a group."""
+    figure, (axes,) = _figure(2.8, 1, 1)
+    rows = found.rows()
+    for i, (points, row) in enumerate(zip(found.points, rows, strict=True)):
+        rho = "undefined" if row["rho"] is None else f"{row['rho']:.2f}"
+        axes.plot(
+            points.similarity, points.value, linestyle="none", marker=_MARKERS[i % len(_MARKERS)], markersize=4,
+            color=_COLOURS[i % len(_COLOURS)], label=f"{points.of}: rho {rho} (n = {row['n']})",
+        )  # fmt: skip
+        if len(points.labels) <= _MOST_LABELS and len(found.points) == 1:
+            for label, x, y in zip(points.labels, points.similarity, points.value, strict=True):
+                if np.isfinite(x) and np.isfinite(y):
+                    axes.annotate(label, (x, y), (2, 2), textcoords="offset points", fontsize=_SMALL)
+        ceiling = row["mean_ceiling"]
+        if isinstance(ceiling, float):
+            axes.axvline(ceiling, color=_COLOURS[i % len(_COLOURS)], linestyle=":", linewidth=0.8)
+    what = "mean similarity to the others" if found.over == "subtasks" else "stability"
+    _dress(axes, xlabel=f"{what} (dotted: its ceiling)", ylabel=found.metric)
+    if found.points:
+        axes.legend(fontsize=_SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    return figure
+
+
+def circuit(found: Result) -> Figure:
+    """One circuit as layers x heads, from `Database.node_scores`: the score of each head, and of the MLPs beside it."""
+    rows = found.rows()
+    layers = 1 + max((int(str(row["layer"])) for row in rows if row["layer"] is not None), default=0)
+    heads = 1 + max((int(str(row["head"])) for row in rows if row["head"] is not None), default=0)
+    values, mlps = np.full((layers, heads), np.nan), np.full((layers, 1), np.nan)
+    for row in rows:
+        if row["kind"] == "input" or row["score"] is None:
+            continue
+        target = mlps if row["kind"] == "mlp" else values
+        target[int(str(row["layer"])), int(str(row["head"] or 0))] = float(str(row["score"]))
+    figure, (left, right) = _figure(max(1.8, min(6.0, 0.9 + 0.16 * layers)), 1, 2, width_ratios=[max(heads, 3), 1])
+    names = [str(i) for i in range(layers)]
+    for axes, cells, columns in ((left, values, [str(i) for i in range(heads)]), (right, mlps, ["MLP"])):
+        limit = float(np.nanmax(np.abs(cells), initial=0.0)) or 1.0
+        image = _heat(axes, cells, limit, names, columns, numbers=False)
+        axes.invert_yaxis()
+        _bar(figure, image, axes, "score (bar: below zero)" if axes is left else "")
+    right.set_yticks([])
+    left.set_xlabel("head", fontsize=_FONT)
+    left.set_ylabel("layer", fontsize=_FONT)
+    return figure
+
+
+def render(figure: Figure, form: str, title: str) -> bytes:
+    """The figure as a file of png (300 dots an inch), svg or pdf, with its title in the metadata. Raises UsageError."""
+    if form not in FORMATS:
+        raise UsageError(f"A figure is written as {', '.join(FORMATS)}, not {form or 'without an ending'}.")
+    dates: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=form, dpi=300, metadata={"Title": title, **dates.get(form, {})})
+    return buffer.getvalue()
+
+
+def _figure(height: float, rows: int, columns: int, **layout: object) -> tuple[Figure, list[Axes]]:
+    """A figure that belongs to no window, and its axes, row by row. Raises UsageError without matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UsageError("matplotlib is not installed: `pip install 'transformer-circuitdb[plot]'`.") from error
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    share = bool(layout.pop("sharex", False))
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=share, gridspec_kw=layout)
+    return figure, list(axes.ravel())
+
+
+def _heat(
+    axes: Axes,
+    values: Matrix,
+    limit: float,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    signed: bool = True,
+    numbers: bool = True,
+) -> AxesImage:
+    """Cells coloured by value, with their numbers, or where there are many a bar in those below zero."""
+    image = axes.imshow(
+        values if values.size else np.full((1, 1), np.nan), cmap=_colours(signed=signed),
+        vmin=-limit if signed else 0.0, vmax=limit, aspect="auto", interpolation="nearest",
+    )  # fmt: skip
+    _ticks(axes, rows, columns)
+    if numbers and 0 < len(values) <= _MOST_NUMBERS:
+        for (i, j), value in np.ndenumerate(values):
+            text = "" if np.isnan(value) else f"{value:.2f}".replace("-", "\u2212")
+            dark = abs(value) > 0.6 * limit
+            axes.text(j, i, text, ha="center", va="center", fontsize=_SMALL, color="white" if dark else "black")
+    else:
+        below, across = np.nonzero(values < 0)
+        axes.plot(across, below, "_", color="black", markersize=3, markeredgewidth=0.6, linestyle="none")
+    return image
+
+
+def _greys(axes: Axes, values: Matrix, names: Sequence[str]) -> None:
+    """A column of shares of 0 to 1 as greys, with their numbers where there is room."""
+    cells = values if values.size else np.full((1, 1), np.nan)
+    axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    _ticks(axes, names, [])
+    if len(values) <= _MOST_NUMBERS:
+        for i, value in enumerate(values[:, 0]):
+            text = "?" if np.isnan(value) else f"{value:.2f}"
+            colour = "white" if value > 0.6 else "black"
+            axes.text(0, i, text, ha="center", va="center", fontsize=_SMALL, color=colour, rotation=90)
+
+
+def _colours(*, signed: bool) -> Colormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = [_ORANGE, "#ffffff", _BLUE] if signed else ["#ffffff", _BLUE]
+    return LinearSegmentedColormap.from_list("circuitdb", colours).with_extremes(bad="#dddddd")
+
+
+def _ticks(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Names beside rows and below columns, every so many where all would not fit."""
+    for put, names, turned in ((axes.set_yticks, rows, 0), (axes.set_xticks, columns, 90)):
+        step = -(-len(names) // _MOST_LABELS) or 1
+        put(range(0, len(names), step), [_short(name) for name in names[::step]], rotation=turned, fontsize=_SMALL)
+    axes.tick_params(length=1.5, width=0.5)
+
+
+def _short(name: str) -> str:
+    """A name that fits beside a matrix: its beginning and its end."""
+    return name if len(name) <= _LONGEST else f"{name[:5]}\u2026{name[-(_LONGEST - 6) :]}"
+
+
+def _bar(figure: Figure, image: AxesImage, axes: Axes, label: str) -> None:
+    """A scale above a heat map; without a label only its ends in one number."""
+    from matplotlib.ticker import MaxNLocator
+
+    bar = figure.colorbar(image, ax=axes, location="top", shrink=0.9, pad=0.02, aspect=30)
+    bar.ax.tick_params(labelsize=_SMALL, length=1.5, width=0.5)
+    bar.set_label(label, fontsize=_FONT)
+    if label:
+        bar.locator = MaxNLocator(4)
+        bar.update_ticks()
+    else:  # too narrow for more than one
+        bar.set_ticks([0.0], labels=[f"\u00b1{image.norm.vmax:.2g}"])
+
+
+def _dress(axes: Axes, *, xlabel: str = "", ylabel: str = "") -> None:
+    axes.set_xlabel(xlabel, fontsize=_FONT)
+    axes.set_ylabel(ylabel, fontsize=_FONT)
+    axes.tick_params(labelsize=_SMALL, length=2, width=0.5)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _side(n: int) -> float:
+    """Height of a square matrix of n rows with its labels, in inches."""
+    return max(2.2, min(WIDTH + 0.6, 1.2 + 0.25 * n))

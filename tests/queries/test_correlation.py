@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from circuitdb.errors import UsageError
+from circuitdb.evals.writer import Mapping
+from circuitdb.queries import Database
+from circuitdb.queries.correlation import interval, p_value
+from circuitdb.records import Accuracy
+from circuitdb.store import Store
+from stores import SHAPE, addition_scores, circuit, model
+
+NUMBERS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=6)
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four models of ever less noise and ever more accuracy, two subtasks each."""
+    path = tmp_path_factory.mktemp("several") / "c.duckdb"
+    store, rng = Store(path), np.random.default_rng(0)
+    shared = rng.standard_normal(SHAPE.n_edges)
+    for i, noise in enumerate((3.0, 1.0, 0.5, 0.1)):
+        for name in ("1+1", "1+2"):
+            folds = shared + noise * rng.standard_normal((2, SHAPE.n_edges))
+            of = model(f"m{i}")
+            store.write(circuit(name, of=of), folds.mean(0), folds, accuracy=Accuracy(0.2 * i + 0.1, 0.1, 8))
+    return path
+
+
+def test_over_subtasks_by_scipy(db: Database) -> None:
+    scores = np.array([whole for whole, _ in addition_scores().values()])
+    rho = stats.spearmanr(scores, axis=1).statistic
+    means = (rho.sum(axis=1) - 1) / 8
+    accuracies = [1 / (a + b) for a, b in addition_scores()]
+    expected = stats.spearmanr(means, accuracies).statistic
+    found = db.correlate()
+    (row,) = found.rows()
+    assert (row["of"], row["n"], row["n_lacking"]) == ("tiny, addition", 9, 0)
+    assert row["rho"] == pytest.approx(expected, abs=1e-12)
+    half = 1.959963984540054 * math.sqrt((1 + expected**2 / 2) / 6)
+    bounds = (math.tanh(math.atanh(expected) - half), math.tanh(math.atanh(expected) + half))
+    assert (row["low"], row["high"]) == pytest.approx(bounds, abs=1e-12)
+    points = found.long().rows()
+    assert [point["similarity"] for point in points] == pytest.approx(means.tolist(), abs=1e-12)
+    assert [point["value"] for point in points] == accuracies
+    ceiling = db.similarity().ceiling
+    np.fill_diagonal(ceiling, 0)
+    assert [point["ceiling"] for point in points] == pytest.approx((ceiling.sum(axis=1) / 8).tolist(), abs=1e-12)
+
+
+def test_similarity_is_of_the_kind_and_the_edges_that_are_asked_for(db: Database) -> None:
+    found = db.correlate(kind="pearson", source="head")
+    apart = db.similarity(kind="pearson", source="head").matrix
+    means = (apart.sum(axis=1) - 1) / 8
+    accuracies = [1 / (a + b) for a, b in addition_scores()]
+    assert found.rows()[0]["rho"] == pytest.approx(stats.spearmanr(means, accuracies).statistic, abs=1e-12)
+    assert "(Pearson's r (from head), signed scores) with" in found.title
+
+
+def test_what_the_similarities_must_say_is_said(several: Path) -> None:
+    notes = Database(several).correlate().notes
+    assert any(note.startswith("m0, addition: The median reliability is ") for note in notes)
+
+
+def test_over_models(several: Path) -> None:
+    db = Database(several)
+    found = db.correlate(over="models")
+    (row,) = found.rows()
+    assert (row["of"], row["n"], row["rho"], row["low"], row["high"]) == ("addition", 4, 1.0, None, None)
+    assert row["p_value"] == pytest.approx(2 / 24)  # of 24 orders, the same one and its reverse
+    points = found.long().rows()
+    assert [point["label"] for point in points] == [f"m{i}, addition" for i in range(4)]
+    assert [point["similarity"] for point in points] == [r["stability"] for r in db.stability().rows()]
+    assert [point["value"] for point in points] == pytest.approx([0.1, 0.3, 0.5, 0.7])
+
+
+def test_with_added_evaluations(several: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "c.duckdb"
+    copy.write_bytes(several.read_bytes())
+    db = Database(copy)
+    file = tmp_path / "board.csv"
+    # m0 has a value of the whole task beside those of its subtasks; m2 has none.
+    file.write_text(
+        "model,subtask,acc\nm0,addition,0.9\nm0,1+1,0.1\nm0,1+2,0.1\nm1,1+1,0.4\nm1,1+2,0.6\nm3,addition,N/A\n"
+    )
+    db.add_evaluations([file], "board")
+    points = {row["label"]: row["value"] for row in db.correlate("board.acc", over="models").long().rows()}
+    assert points == {"m0, addition": 0.9, "m1, addition": 0.5, "m2, addition": None, "m3, addition": None}
+    found = db.correlate("board.acc", model=["m0", "m1"])
+    assert [(row["of"], row["n"], row["rho"]) for row in found.rows()] == [
+        ("m0, addition", 2, None), ("m1, addition", 2, None),  # both similarities of a pair are the same
+    ]  # fmt: skip
+    assert "m2, addition" in " ".join(db.correlate("board.acc", over="models").notes)
+
+
+def test_a_group_stands_for_no_subtask_and_a_choice_is_left_to_the_user(several: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "c.duckdb"
+    copy.write_bytes(several.read_bytes())
+    db = Database(copy)
+    results = tmp_path / "results.json"
+    results.write_text(
+        '{"model_name": "m0", "results": {"all": {"acc,strict": 0.5, "acc,loose": 0.75}, "x": {"acc,strict": 0.25},'
+        ' "y": {"acc,strict": 0.5}}, "group_subtasks": {"all": ["x", "y"]}}'
+    )
+    db.add_evaluations([results], "lm", mapping=[Mapping("subtask", "all", "addition"), Mapping("subtask", "x", "1+1")])
+    with pytest.raises(UsageError, match=r"lm.acc was read with several filters \(loose, strict\); choose one"):
+        db.correlate("lm.acc", over="models")
+    values = [row["value"] for row in db.correlate("lm.acc", over="models", filter="strict").long().rows()]
+    assert values == [0.5, None, None, None]
+    db.map_evaluations("lm", [Mapping("subtask", "all", "1+2")])
+    values = [r["value"] for r in db.correlate("lm.acc", filter="strict", model="m0").long().rows()]
+    assert values == [0.25, None]
+    db.map_evaluations("lm", [Mapping("subtask", "y", "1+1")])
+    with pytest.raises(UsageError, match=r"lm.acc has two values for circuit 1, .* change the map of lm"):
+        db.correlate("lm.acc", filter="strict")
+    with pytest.raises(UsageError, match="was not read with the filter none"):
+        db.correlate("lm.acc", filter="none")
+
+
+def test_what_cannot_be_correlated(db: Database) -> None:
+    with pytest.raises(
+        UsageError, match=r"no metric circuitdb.acuracy; did you mean circuitdb.accuracy\? The database"
+    ):
+        db.correlate("circuitdb.acuracy")
+    with pytest.raises(UsageError, match="neither 'subtasks' nor 'models'"):
+        db.correlate(over="circuits")
+    few = db.correlate(circuits=[1, 2, 3])
+    assert (few.rows()[0]["low"], few.rows()[0]["high"]) == (None, None)
+    assert "Under four points there is no interval, and a correlation says next to nothing." in few.notes
+
+
+def test_groups_of_one_model_are_told_apart(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.duckdb")
+    for shots in (0, 3):
+        for name in ("a", "b"):
+            one = replace(circuit(name, salt=str(shots)), shots=shots)
+            store.write(
+                one, np.random.default_rng(shots).standard_normal(SHAPE.n_edges), accuracy=Accuracy(0.5, None, 8)
+            )
+    found = Database(tmp_path / "c.duckdb").correlate(over="models")
+    assert [row["label"] for row in found.long().rows()] == ["tiny, addition, shots 0", "tiny, addition, shots 3"]
+
+
+@settings(deadline=None, max_examples=30)
+@given(NUMBERS)
+def test_p_is_scipys_exact_permutation_test(pairs: list[tuple[int, int]]) -> None:
+    a, b = np.array(pairs, np.float64).T
+    if len(set(a)) < 2 or len(set(b)) < 2:
+        assert math.isnan(p_value(a, b))
+        return
+    expected = stats.permutation_test(
+        (a,), lambda x: stats.spearmanr(x, b).statistic, permutation_type="pairings", n_resamples=np.inf
+    )  # fmt: skip
+    values = np.abs(expected.null_distribution)
+    observed = abs(stats.spearmanr(a, b).statistic)
+    assert p_value(a, b) == pytest.approx(float(np.mean(values >= observed - 1e-9)), abs=1e-12)
+
+
+def test_random_permutations_come_near_and_are_the_same_each_time() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((2, 30))
+    b += 0.4 * a
+    expected = stats.spearmanr(a, b).pvalue
+    assert p_value(a, b) == p_value(a, b) == pytest.approx(expected, abs=0.02)
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+    """95% of intervals of 40 points hold the rho of a normal pair of correlation 0.5: 6 / pi asin(0.25)."""
+    rng = np.random.default_rng(2)
+    truth = 6 / math.pi * math.asin(0.25)
+    inside = 0
+    for _ in range(400):
+        x, e = rng.standard_normal((2, 40))
+        low, high = interval(float(stats.spearmanr(x, 0.5 * x + math.sqrt(0.75) * e).statistic), 40)
+        inside += low <= truth <= high
+    assert 0.92 <= inside / 400 <= 0.98
