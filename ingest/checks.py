@@ -25,9 +25,9 @@ def check_group(model: LoadedModel, group: Group, metric: Metric, n_folds: int) 
             f"Of {group.clean.shape[1]} positions a whole number from 1 up to all can be scored, not {scored!r}."
         )
     if metric.needs_labels and group.labels is None:
-        raise UsageError(
-            f"The metric {metric.name} needs labels: [batch, 2] ids of the answer and the corrupted answer."
-        )
+        both = "[batch, 2] ids of the answer and the corrupted answer"
+        what = both if metric.needs_contrast else "[batch, 1] ids of the answer"
+        raise UsageError(f"The metric {metric.name} needs labels: {what}.")
     if group.labels is not None:
         _check_labels(model, group.labels, group, metric)
     if group.fold.shape != (len(group.clean),) or (len(group.fold) and int(group.fold.max()) >= n_folds):

@@ -166,7 +166,9 @@ def register(
 def find(name: str) -> Metric:
     """The metric of that name. Raises UsageError, naming those there are."""
     if not isinstance(name, str) or name not in METRICS:
-        raise UsageError(f"There is no metric {name!r}; choose one of {', '.join(METRICS)}.")
+        raise UsageError(
+            f"There is no metric {name!r}; choose one of {', '.join(METRICS)}, or register it if it is your own."
+        )
     return METRICS[name]
 
 

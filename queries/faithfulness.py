@@ -49,8 +49,8 @@ class Faithfulness(Answer):
     def wide(self) -> Result:
         """One row a curve: a circuit, the data it was run on and the way its edges were chosen; CPR, CMD, f by size.
 
-        CPR and CMD are NULL where a curve lacks one of the sizes, or a size its faithfulness, so that those of all
-        curves are areas over the same sizes.
+        CPR and CMD are areas over the ten sizes of the benchmark; they are NULL where a curve lacks one of these, or a
+        faithfulness there: an area over other sizes is another number.
         """
         shares = np.array(sorted(set(self.table["share"].to_pylist())))
         curves: dict[tuple[str, str, str], Values] = {}
@@ -61,7 +61,11 @@ class Faithfulness(Answer):
             run.setdefault(key, np.zeros(len(shares), dtype=bool))[place] = True
             if row["faithfulness"] is not None:
                 curve[place] = row["faithfulness"]
-        found = [areas(shares, curve) for curve in curves.values()]
+        on_grid = np.isin(shares, SHARES)
+        found = [
+            areas(shares[on_grid], curve[on_grid]) if run[key][on_grid].sum() == len(SHARES) else _NO_AREAS
+            for key, curve in curves.items()
+        ]
         label, data, selection = zip(*curves, strict=True) if curves else ((), (), ())
         columns: dict[str, pa.Array] = {"label": texts(label), "data": texts(data), "selection": texts(selection)}
         if label == data:
@@ -70,14 +74,14 @@ class Faithfulness(Answer):
         stacked = np.array(list(curves.values())).reshape(len(curves), len(shares))
         columns |= {f"{share:.12g}": numbers(stacked[:, i]) for i, share in enumerate(shares)}
         notes = list(self.notes)
-        n_partial = sum(not sizes.all() for sizes in run.values())
+        n_partial = sum(int(run[key][on_grid].sum()) < len(SHARES) for key in curves)
         if n_partial:
             notes.append(
-                f"Of {count(len(curves), 'curve')} {n_partial} lack some of these sizes, and so CPR and CMD; run all "
-                "at the same --shares."
+                f"CPR and CMD are areas over the ten sizes of the MIB benchmark; {n_partial} of {len(curves)} curves "
+                "lack some of them."
             )
-        if curves and shares.tolist() != list(SHARES):
-            notes.append("These sizes are not the ten of the MIB benchmark, so CPR and CMD can't be compared with its.")
+        if any(accuracy is not None for accuracy in self.table["accuracy"].to_pylist()):
+            notes.append("The right answers that circuits wrote were counted too: --long shows their share.")
         return Result(pa.table(columns), self.title, tuple(notes))
 
     def across(self, share: float) -> Result:
@@ -112,10 +116,13 @@ class Areas:
     cmd: float
 
 
+_NO_AREAS = Areas(float("nan"), float("nan"))
+
+
 def areas(shares: Values, faithfulness: Values) -> Areas:
     """Areas under a curve of ascending shares, by the trapezoid rule, from its smallest to its largest share."""
     if len(shares) < 2:
-        return Areas(float("nan"), float("nan"))
+        return _NO_AREAS
     distance = np.abs(1 - faithfulness)
     return Areas(float(np.trapezoid(faithfulness, shares)), float(np.trapezoid(distance, shares)))
 

@@ -77,7 +77,7 @@ def faithfulness(
         raise UsageError("--shares, --across and --generate say what to run; name the model to run it in with --load.")
     if at is not None:
         output.matrix(found.across(at), ask.form, labels=_MATRIX_LABELS)
-    elif long:
+    elif long or generate:
         output.answer(found, ask.form)
     else:
         output.answer(found.wide(), ask.form)

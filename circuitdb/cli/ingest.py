@@ -49,7 +49,7 @@ def ingest(
     ] = None,
     folds: Annotated[int, typer.Option(metavar="N", help="Parts of the examples kept apart for reliability.")] = 2,
     by_example: Annotated[
-        bool, typer.Option("--by-example", help="Store the scores of every single example as well.")
+        bool, typer.Option("--by-example", help="Store the scores of every single example, too.")
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the questions.")] = 0,
     model_name: Annotated[str | None, typer.Option(metavar="NAME", help="What the database calls the model.")] = None,

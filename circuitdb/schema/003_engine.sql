@@ -34,6 +34,7 @@ ALTER TABLE faithfulness ADD COLUMN share DOUBLE;
 ALTER TABLE faithfulness ADD COLUMN n_tied INTEGER;
 ALTER TABLE faithfulness ADD COLUMN n_examples INTEGER;
 ALTER TABLE faithfulness ADD COLUMN accuracy DOUBLE;
+COMMENT ON COLUMN faithfulness.faithfulness IS '(value - corrupted) / (clean - corrupted); NULL where that gap is no larger than rounding.';
 COMMENT ON COLUMN faithfulness.share IS 'Share of all edges that was asked for; n_edges is its whole part.';
 COMMENT ON COLUMN faithfulness.n_tied IS 'Edges left out whose score ties with the last one kept; ties are broken by edge id.';
 COMMENT ON COLUMN faithfulness.n_examples IS 'Examples it was run on.';

@@ -102,17 +102,19 @@ def test_selections_are_told_apart(store: Store) -> None:
 
 
 def test_a_row_a_curve(store: Store) -> None:
-    shares, curve = (0.1, 0.5, 1.0), (0.0, 0.5, 1.5)
-    store.write_faithfulness([run(1, 1, share, f) for share, f in zip(shares, curve, strict=True)])
-    store.write_faithfulness([run(2, 2, share, 1.0) for share in shares[1:]])
+    curve = (0.0,) * 6 + (0.0, 0.25, 0.5, 1.5)
+    store.write_faithfulness([run(1, 1, share, f) for share, f in zip(SHARES, curve, strict=True)])
+    store.write_faithfulness([run(1, 1, 0.3, 9.0)])  # no size of the benchmark: no part of its areas
+    store.write_faithfulness([run(2, 2, share, 1.0) for share in SHARES[1:]])
     found = Database(store.path).faithfulness().wide()
-    assert found.columns == ["label", "selection", "cpr", "cmd", "0.1", "0.5", "1"]
+    sizes = ["0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.3", "0.5", "1"]
+    assert found.columns == ["label", "selection", "cpr", "cmd", *sizes]
     first, second = found.rows()
-    assert (first["label"], first["0.1"], first["0.5"], first["1"]) == ("1+1", 0.0, 0.5, 1.5)
-    assert (first["cpr"], first["cmd"]) == pytest.approx((0.6, 0.55), rel=1e-12)
-    assert (second["0.1"], second["cpr"], second["cmd"]) == (None, None, None)  # areas over other sizes would mislead
-    assert found.notes[-2].startswith("Of 2 curves 1 lack some of these sizes")
-    assert "can't be compared" in found.notes[-1]
+    assert (first["label"], first["0.1"], first["0.3"], first["0.5"], first["1"]) == ("1+1", 0.0, 9.0, 0.5, 1.5)
+    # .1 x .125 + .3 x .375 + .5 x 1; and .099 x 1 + .1 x .875 + .3 x .625 + .5 x .5
+    assert (first["cpr"], first["cmd"]) == pytest.approx((0.625, 0.624), rel=1e-12)
+    assert (second["0.001"], second["cpr"], second["cmd"]) == (None, None, None)  # an area over other sizes misleads
+    assert found.notes[-1].endswith("1 of 2 curves lack some of them.")
 
 
 def test_the_benchmarks_grid_needs_no_warning_and_data_of_others_are_named(store: Store) -> None:
@@ -124,9 +126,9 @@ def test_the_benchmarks_grid_needs_no_warning_and_data_of_others_are_named(store
 
 
 def test_a_size_without_a_value_leaves_the_areas_out(store: Store) -> None:
-    store.write_faithfulness([run(1, 1, 0.1, 0.5), run(1, 1, 0.5, None), run(1, 1, 1.0, 1.0)])
+    store.write_faithfulness([run(1, 1, share, None if share == 0.5 else 1.0) for share in SHARES])
     (row,) = Database(store.path).faithfulness().wide().rows()
-    assert (row["0.1"], row["0.5"], row["1"], row["cpr"], row["cmd"]) == (0.5, None, 1.0, None, None)
+    assert (row["0.1"], row["0.5"], row["1"], row["cpr"], row["cmd"]) == (1.0, None, 1.0, None, None)
 
 
 def test_across_is_a_matrix_of_circuits_by_data(store: Store) -> None:
