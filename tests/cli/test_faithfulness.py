@@ -107,7 +107,7 @@ def test_a_person_is_told_what_was_not_run(cli: terminals.Cli, folder: Path, db:
     cli("faithfulness", "--db", db, "--load", str(folder), "--circuit", "1", "--shares", "0.5,1")
     one = cli("faithfulness", "--db", db)
     assert "Not run yet: 3 of 4 circuits" in one.err
-    assert "These sizes are not the ten of the MIB benchmark" in one.err
+    assert "1 of 1 curves lack some of them" in one.err
     (row,) = one.table
     assert row["label"] == "1+1"
     assert float(row["1"]) == pytest.approx(1)
