@@ -48,9 +48,9 @@ class StoredCircuit:
 
 
 def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: float = 10.0) -> StoredCircuit:
-    """One circuit of a database file.
+    """One circuit of a database file; without examples if their token ids were not stored.
 
-    Raises UsageError if there is none of this id, or if its token ids were not stored (an import).
+    Raises UsageError if there is none of this id.
     """
     with reading(path, timeout=timeout) as connection:
         key = {"circuit": circuit_id}
@@ -59,11 +59,7 @@ def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: floa
             raise UsageError(f"There is no circuit {circuit_id} in {path}.")
         examples = connection.execute(sqlfiles.load(_PACKAGE, "stored_examples"), key).fetchall()
         scores = connection.execute(sqlfiles.load(_PACKAGE, "stored_scores"), key).fetchnumpy()["score"]
-    if not examples or any(None in run for *run, _n_prompt, _answer in examples):
-        raise UsageError(
-            f"Circuit {circuit_id} was stored without the token ids of its examples, so it can't be run again; "
-            "ingest it again with --replace."
-        )
+    runnable = all(None not in run for *run, _n_prompt, _answer in examples)
     return StoredCircuit(
         circuit_id=circuit_id,
         model=row[0],
@@ -80,6 +76,6 @@ def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: floa
         scores=np.ma.filled(scores, np.nan).astype(np.float32),
         examples=tuple(
             StoredExample(tuple(clean), tuple(corrupted), tuple(map(tuple, labels)), n_prompt, answer)
-            for clean, corrupted, labels, n_prompt, answer in examples
+            for clean, corrupted, labels, n_prompt, answer in (examples if runnable else ())
         ),
     )

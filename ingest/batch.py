@@ -79,13 +79,13 @@ class Batch:
     def run_clean(self, gradients: tuple[TargetGradients, int, Point] | None = None, held: Hooks | None = None) -> None:
         """The clean run, with whatever more hooks are held; it adds to the gradients if any are given."""
         self.clean, self.clean_logits = self._end(self.group.clean, gradients, held, None)
-        self.clean_value = self.value(self.clean_logits).detach()
+        self.clean_value = metrics.require_finite(self.metric, self.value(self.clean_logits).detach())
 
     def run_ablated(self, gradients: tuple[TargetGradients, int, Point] | None = None) -> None:
         """The corrupted run, where ablation is by patching."""
         if self.fixed is None:
             self.corrupted, logits = self._end(self.group.corrupted, gradients, None, self.clean_logits)
-            self.corrupted_value = self.value(logits).detach()
+            self.corrupted_value = metrics.require_finite(self.metric, self.value(logits).detach())
 
     def run_sources(self) -> None:
         """The corrupted run for what its sources write alone, where ablation is by patching."""
@@ -133,6 +133,7 @@ class Batch:
             value = metrics.evaluate(self.metric, logits, reference, labels)
             if not value.requires_grad:
                 raise UsageError(f"The metric {self.metric.name} does not depend on the logits; it has no gradient.")
+            metrics.require_finite(self.metric, value.detach())
             value.sum().backward()
         return logits.detach()
 

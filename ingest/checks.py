@@ -73,6 +73,9 @@ def _check_labels(model: LoadedModel, labels: Tensor, group: Group, metric: Metr
         raise UsageError("The labels of a pair have no answer at any scored position.")
     if not metric.needs_contrast:
         return
+    ordered = by_pair[..., 1:].sort(-1).values
+    if bool(((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0)).any()):
+        raise UsageError("The labels of a pair name one token twice among those that the answer is compared with.")
     same = ((by_pair[..., :1] == by_pair[..., 1:]) | (by_pair[..., 1:] < 0)).all(2).all(1).nonzero()
     if len(same):
         raise UsageError(f"The labels of pair {int(same[0])} are one token; answer and corrupted answer must differ.")

@@ -40,9 +40,10 @@ class Cuts:
 
     def __post_init__(self) -> None:
         given: object = self.shares
-        listed = list(given) if isinstance(given, Iterable) else []
-        if not listed or not all(isinstance(s, (int, float)) and 0 <= s <= 1 for s in listed):
+        listed = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)) else []
+        if not listed or not all(type(s) in (int, float) and 0 <= s <= 1 for s in listed):
             raise UsageError(f"The sizes of circuits are shares of all edges, from 0 to 1, not {given!r}.")
+        object.__setattr__(self, "shares", tuple(sorted(set(listed))))
 
     @property
     def selection(self) -> str:
@@ -73,8 +74,8 @@ def run_faithfulness(
 ) -> int:
     """Run stored circuits on their own examples or, `across`, each on those of all; returns how many pairs were run.
 
-    Circuits of other weights than the model's are left out, and `watcher` is told. Everything is checked before the
-    first pass.
+    Circuits that can't be run in this model (of another one, without token ids, of a metric not known here) are left
+    out, and `watcher` is told. Everything is checked before the first pass.
 
     Args:
         store: where the circuits are, and where the runs go.
@@ -88,26 +89,24 @@ def run_faithfulness(
         watcher: told how it is going.
 
     Raises:
-        UsageError: a circuit that isn't there, was stored without token ids or was scored with another metric of that
-            name; none of this model; circuits to cross that were scored in different ways; answers that can't be read.
+        UsageError: a circuit that isn't there; none that can be run; circuits to cross that were scored in different
+            ways; answers that can't be read.
         ModelError: a model whose edges can't be told apart.
         StoreError: the database can't be written.
     """
     read = {**registry.READERS, **(readers or {})}
+    if not all(type(i) is int for i in circuit_ids):
+        raise UsageError(f"Circuits are named by their numbers, not {list(circuit_ids)!r}.")
     circuits = [read_circuit(store.path, i, timeout=store.timeout) for i in circuit_ids]
-    own = [circuit for circuit in circuits if _is_of(model, circuit)]
-    if circuits and not own:
-        raise UsageError(
-            f"None of these circuits is of {model.record.name} as it is loaded here ({model.dtype_name}); load the "
-            "model, revision and type that they were scored in."
-        )
-    if watcher is not None and len(own) < len(circuits):
-        others = sorted({circuit.model for circuit in circuits if circuit not in own})
-        n_others = len(circuits) - len(own)
-        watcher.skipped(
-            f"{n_others} {'circuit is' if n_others == 1 else 'circuits are'} left out, as scored in another model, "
-            f"revision or type than the one loaded ({', '.join(others)})."
-        )
+    left_out = {c.circuit_id: reason for c in circuits if (reason := _unfit(model, c)) is not None}
+    own = [circuit for circuit in circuits if circuit.circuit_id not in left_out]
+    for reason in sorted(set(left_out.values())):
+        numbers = ", ".join(str(i) for i, why in left_out.items() if why == reason)
+        told = f"Circuits that {reason} are left out: {numbers}."
+        if not own:
+            raise UsageError(told.replace("are left out", "can't be run"))
+        if watcher is not None:
+            watcher.skipped(told)
     for circuit in own:
         _check(model, circuit, cuts, read)
     if across:
@@ -133,17 +132,18 @@ def run_faithfulness(
     return len(missing)
 
 
-def _is_of(model: LoadedModel, circuit: StoredCircuit) -> bool:
-    """Whether a circuit was scored in these weights and this type; tf32 and float32 have the same weights."""
-    return circuit.weights_digest == model.record.weights_digest and circuit.dtype in (None, model.dtype_name)
+def _unfit(model: LoadedModel, circuit: StoredCircuit) -> str | None:
+    """Why a circuit can't be run in this model, as a clause; tf32 and float32 have the same weights."""
+    if circuit.weights_digest != model.record.weights_digest or circuit.dtype not in (None, model.dtype_name):
+        return f"were scored in another model, revision or type than {model.record.name} as {model.dtype_name}"
+    if not circuit.examples:
+        return "were stored without the token ids of their examples (--replace scores them again)"
+    if circuit.metric not in metrics.METRICS or metrics.find(circuit.metric).source != circuit.metric_source:
+        return f"were scored with a metric {circuit.metric} that is not registered here"
+    return None
 
 
 def _check(model: LoadedModel, circuit: StoredCircuit, cuts: Cuts, readers: Mapping[str, Reader]) -> None:
-    if metrics.find(circuit.metric).source != circuit.metric_source:
-        raise UsageError(
-            f"Circuit {circuit.circuit_id} was scored with another metric called {circuit.metric} than the one that is "
-            "registered now; register that one."
-        )
     if not cuts.generate:
         return
     if model.tokenizer is None:

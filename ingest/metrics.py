@@ -186,8 +186,17 @@ def _identity(name: str, value: Value) -> tuple[str, ...]:
 
 def evaluate(metric: Metric, logits: Tensor, clean_logits: Tensor, labels: Tensor | None) -> Tensor:
     """One number per example, checked, since a metric may be a user's own. Raises UsageError."""
+    if metric.source is not None:  # a user's own may change what it is given
+        logits, clean_logits = logits.clone(), clean_logits.clone()
     found = metric.value(logits, clean_logits, labels)
     if not isinstance(found, torch.Tensor) or found.shape != logits.shape[:1] or not found.is_floating_point():
         what = f"{found.dtype} of shape {tuple(found.shape)}" if isinstance(found, torch.Tensor) else type(found)
         raise UsageError(f"The metric {metric.name} gave {what}; it must give one real number for each example.")
     return found
+
+
+def require_finite(metric: Metric, value: Tensor) -> Tensor:
+    """The values, if all are finite. Raises UsageError: what is scored by a metric must have one on every example."""
+    if not bool(torch.isfinite(value).all()):
+        raise UsageError(f"The metric {metric.name} is not finite on every example; it can't be attributed.")
+    return value

@@ -50,16 +50,18 @@ class Options:
             ("shots", self.shots, 0),
             ("folds", self.folds, 1),
         ):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise UsageError(f"The number of {name} must be a whole number, not {value!r}.")
             if value < least:
                 raise UsageError(f"The number of {name} must be at least {least}, not {value}.")
         if 2 * self.folds > self.n_examples:
             raise UsageError(
                 f"{self.n_examples} examples can't be split into {self.folds} folds with at least a pair in each."
             )
-        if not -(2**63) <= self.seed < 2**63:
+        if not isinstance(self.seed, int) or not -(2**63) <= self.seed < 2**63:
             raise UsageError(f"The seed must be a 64-bit whole number, not {self.seed}.")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise UsageError(f"A batch needs at least one pair, not {self.batch_size}.")
+        if self.batch_size is not None and (not isinstance(self.batch_size, int) or self.batch_size < 1):
+            raise UsageError(f"A batch needs a whole number of pairs, at least one pair, not {self.batch_size!r}.")
         if self.positions not in POSITIONS:
             raise UsageError(f"There are no positions {self.positions!r}; choose one of {', '.join(POSITIONS)}.")
         metric = metrics.find(self.metric)
@@ -68,10 +70,11 @@ class Options:
         object.__setattr__(self, "grid", grid)
         methods.points(methods.find(self.method), self.steps, self.grid, metric)
         methods.check_ablation(methods.find(self.method), self.ablation)
+        if isinstance(self.against, str) or not all(isinstance(text, str) and text.strip() for text in self.against):
+            raise UsageError("The answers to compare with must be a list of texts, none of them empty.")
+        object.__setattr__(self, "against", tuple(dict.fromkeys(self.against)))
         if self.against and not metric.needs_contrast:
             raise UsageError(f"The metric {metric.name} compares the answer with nothing; leave --against out.")
-        if any(not text.strip() for text in self.against):
-            raise UsageError("An answer to compare with can't be empty.")
 
     @property
     def contrast(self) -> str | None:
@@ -149,7 +152,8 @@ def _others(
     if not options.against:
         return None
     asked = question.question
-    return [tokenise(model, header, replace(asked, answer=text)).answer_ids for text in options.against]
+    others = [tokenise(model, header, replace(asked, answer=text)) for text in options.against]
+    return [other.line_ids if options.positions == "all" else other.answer_ids for other in others]
 
 
 def _spec(

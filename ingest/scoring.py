@@ -140,7 +140,7 @@ class Scorer:
         edges: Sequence[int] | npt.NDArray[np.int64] | None = None,
     ) -> None:
         """Raises UsageError for impossible options, ModelError for a model that can't be scored right."""
-        if not isinstance(folds, int) or folds < 1:
+        if isinstance(folds, bool) or not isinstance(folds, int) or folds < 1:
             raise UsageError(f"The pairs need a whole number of folds, at least one fold, not {folds!r}.")
         self.model, self.n_folds, self.by_example = model, folds, by_example
         self.metric, self.method, self.ablation = metrics.find(metric), methods.find(method), ablation

@@ -33,18 +33,24 @@ def sequences(pair: Pair, positions: str, others: Sequence[tuple[int, ...]] | No
     """What is run of a pair.
 
     `others`: token ids of the answers that the right one is compared with; by default the corrupted answer. A label is
-    `NO_TOKEN` where such an answer has no token, or the right answer's own.
+    `NO_TOKEN` where such an answer has no token, or the right answer's own, or one that another of them has already.
     """
     answer = pair.clean.line_ids if positions == "all" else pair.clean.answer_ids
     n_scored = 1 if positions == "last" else len(answer)
     partner = pair.corrupted.line_ids if positions == "all" else pair.corrupted.answer_ids
     compared = [partner] if others is None else others
-    labels = tuple(
-        (answer[at], *(o[at] if at < len(o) and o[at] != answer[at] else NO_TOKEN for o in compared))
-        for at in range(n_scored)
-    )
+    labels = tuple(_different([answer, *compared], at) for at in range(n_scored))
     read = answer[: n_scored - 1]
     return Sequences((*pair.clean.ids, *read), (*pair.corrupted.ids, *read), labels, pair.fold)
+
+
+def _different(answers: Sequence[tuple[int, ...]], at: int) -> tuple[int, ...]:
+    """The token of each answer at a position, each token once."""
+    found: list[int] = []
+    for answer in answers:
+        token = answer[at] if at < len(answer) else NO_TOKEN
+        found.append(NO_TOKEN if token in found else token)
+    return tuple(found)
 
 
 def groups(members: Sequence[Sequences]) -> tuple[list[Group], list[int]]:

@@ -13,10 +13,10 @@ from circuitdb.errors import UsageError
 from circuitdb.records import SHARES, TOP_SIGNED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from circuitdb.cli.progress import RunProgress
-    from circuitdb.ingest import LoadedModel
+    from circuitdb.ingest import Cuts, LoadedModel
 
 _MATRIX_LABELS = 1
 
@@ -63,11 +63,11 @@ def faithfulness(
         sizes = SHARES if shares is None else _shares(shares)
         if at is not None and at not in sizes:
             raise UsageError(f"--at {at:g} is none of the sizes to run; add it to --shares.")
+        cuts = _cuts(sizes, signed=selection == TOP_SIGNED, generate=generate)
         with _running(load, revision=revision, dtype=dtype, device=device) as (model, watcher):
-            from circuitdb.ingest.faithfulness import Cuts, run_faithfulness
+            from circuitdb.ingest import run_faithfulness
             from circuitdb.store import Store
 
-            cuts = Cuts(sizes, selection == TOP_SIGNED, generate)
             store = Store(ask.path, timeout=ask.timeout)
             run_faithfulness(
                 store, model, list(found.labels), cuts, across=across, batch_size=batch_size, watcher=watcher
@@ -83,15 +83,22 @@ def faithfulness(
         output.answer(found.wide(), ask.form)
 
 
+def _cuts(shares: Sequence[float], *, signed: bool, generate: bool) -> Cuts:
+    """How to cut, refused before a model is loaded."""
+    import logging
+
+    # TransformerLens looks for optional parts of itself while it is imported, and says so.
+    logging.disable(logging.WARNING)
+    from circuitdb.ingest import Cuts
+
+    return Cuts(shares, signed, generate)
+
+
 @contextmanager
 def _running(
     name: str, *, revision: str | None, dtype: str, device: str | None
 ) -> Iterator[tuple[LoadedModel, RunProgress]]:
     """The model, loaded, and a bar for what is run in it."""
-    import logging
-
-    # TransformerLens looks for optional parts of itself while it is imported, and says so.
-    logging.disable(logging.WARNING)
     from circuitdb.cli.progress import RunProgress
     from circuitdb.ingest import load_model
 

@@ -100,6 +100,8 @@ def ingest(
         if dry_run:
             planned = forecast(store, loaded, chosen, options)
             output.answer(_plan(planned, loaded, chosen.name, db), form)
+            if any(subtask.status == "failed" for subtask in planned):
+                raise typer.Exit(diagnostics.FAILED)
             return
         try:
             outcomes = run(store, loaded, chosen, options, replace=replace, watcher=watcher)

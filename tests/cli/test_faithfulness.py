@@ -121,7 +121,7 @@ REFUSED = [
     (["--load", "TINY", "--shares", "x"], 2, "--shares 'x' is no list of shares; write 0.01,0.1,1."),
     (["--load", "TINY", "--shares", "1.5"], 2, "shares of all edges, from 0 to 1, not (1.5,)."),
     (["--load", "TINY", "--batch-size", "0"], 2, "at least one pair, not 0."),
-    (["--load", "TINY", "--dtype", "bfloat16"], 2, "None of these circuits is of"),
+    (["--load", "TINY", "--dtype", "bfloat16"], 2, "were scored in another model, revision or type than"),
     (["--load", "missing.gguf"], 1, "There is no file missing.gguf"),
     (["--at", "0.3"], 2, "No circuit was run yet"),
     (["--circuit", "77"], 2, "There is no circuit 77"),

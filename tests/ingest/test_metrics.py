@@ -184,3 +184,32 @@ def test_half_precision_logits_are_scored_in_float32(golden: Path) -> None:
         patch.setitem(metrics.METRICS, "kl", metrics.Metric("kl", watched, flat_at_clean=kl.flat_at_clean))
         score_edges(half, CLEAN, CORRUPTED)
     assert set(seen) == {torch.float32}
+
+
+def test_a_metric_that_is_not_finite_is_refused(gqa: LoadedModel, registered: None) -> None:
+    def holed(logits: Tensor, clean_logits: Tensor, labels: Tensor | None) -> Tensor:
+        value = logits.sum((1, 2))
+        return torch.where(torch.arange(len(value)) == 1, torch.nan, value)
+
+    register_metric("holed", holed)
+    for method in ("eap", "exact"):
+        with pytest.raises(UsageError, match="holed is not finite on every example"):
+            score_edges(gqa, CLEAN, CORRUPTED, method=method, metric="holed")
+
+
+def test_a_metric_that_changes_what_it_is_given_changes_nothing(gqa: LoadedModel, registered: None) -> None:
+    def rude(logits: Tensor, clean_logits: Tensor, labels: Tensor | None) -> Tensor:
+        clean_logits.mul_(0)
+        return logits.mul_(2).sum((1, 2))
+
+    register_metric("rude", rude)
+    register_metric("plain", lambda logits, clean_logits, labels: 2 * logits.sum((1, 2)))
+    rough, plain = (score_edges(gqa, CLEAN, CORRUPTED, method="eap", metric=name) for name in ("rude", "plain"))
+    np.testing.assert_allclose(rough.scores, plain.scores, rtol=0, atol=1e-6 * np.abs(plain.scores).max())
+    assert rough.metric_clean == pytest.approx(plain.metric_clean, rel=1e-9)
+
+
+def test_a_token_named_twice_is_refused(gqa: LoadedModel) -> None:
+    labels = torch.tensor([[3, 9, 9]] * 3)
+    with pytest.raises(UsageError, match="name one token twice"):
+        score_edges(gqa, CLEAN, CORRUPTED, metric="prob-difference", labels=labels)

@@ -54,6 +54,11 @@ def test_at_all_tokens_the_end_of_the_line_is_one_more() -> None:
     assert found.labels == ((1, -1), (2, 4), (3, END), (END, -1))
 
 
+def test_a_token_that_two_answers_share_counts_once() -> None:
+    assert sequences(PAIR, "last", [(4, 5), (4, 6), (1, 7), (8,)]).labels == ((1, 4, -1, -1, 8),)
+    assert Options(**{**DIFFERENCE, "against": ("3", "4", "3")}).against == ("3", "4")
+
+
 def test_against_given_answers() -> None:
     others = [(1, 2, 9), (4,)]
     assert sequences(PAIR, "last", others).labels == ((1, -1, 4),)
@@ -157,7 +162,9 @@ def test_each_choice_is_another_spec_even_of_the_same_tokens(digits_model: Loade
         ({"positions": "first"}, "There are no positions 'first'; choose one of last, answer, all."),
         ({"metric": "kl", "against": ("9",)}, "The metric kl compares the answer with nothing; leave --against out."),
         ({"metric": "nll", "against": ("9",)}, "The metric nll compares the answer with nothing"),
-        ({"against": ("9", " ")}, "An answer to compare with can't be empty."),
+        ({"against": ("9", " ")}, "must be a list of texts, none of them empty."),
+        ({"against": "9"}, "must be a list of texts, none of them empty."),
+        ({"against": (9,)}, "must be a list of texts, none of them empty."),
         ({"ablation": "noise"}, "There is no ablation 'noise'"),
         ({"ablation": "zero"}, "eap-ig follows a path to the corrupted run"),
     ],
