@@ -34,7 +34,6 @@ class Rounds:
         self.model, self.anatomy, self.memory, self.ablation = model, anatomy, memory, ablation
         # Under zero and mean ablation edges have an effect at the positions that all prompts share, too.
         self.share_prefix = share_prefix and ablation == PATCHING
-        self.tried = False
         self._ablated: tuple[Sequence[Tensor], Ablation] | None = None
 
     def each(
@@ -76,16 +75,17 @@ class Rounds:
         return prefix.shared_length(group.clean, group.corrupted, group.n_scored) if self.share_prefix else 0
 
     def _try(self, groups: Sequence[Group]) -> None:
-        """The trial on the longest of the user's own prompts, once."""
-        if self.tried:
-            return
+        """The trial on the longest of the user's own prompts, once for a model and a length."""
         longest = max((group for group in groups if len(group.clean)), key=lambda group: group.clean.shape[1])
+        trial = f"prompts of {longest.clean.shape[1]}, {self.n_shared(longest)} shared"
+        if trial in self.model.checked:
+            return
         first = longest.take(torch.tensor([0]), self.model.device)
         try:
             preflight_on(self.model, self.anatomy, first.clean, first.corrupted, self.n_shared(longest))
         except (RuntimeError, MemoryError) as error:
             self.memory.failure(error)  # whole prompts don't fit: what is left of them may
-        self.tried = True
+        self.model.checked.add(trial)
 
     def _each_of(
         self,
