@@ -155,6 +155,6 @@ def test_a_dry_run_names_what_can_not_be_scored(folder: Path, tmp_path: Path, cl
     run = cli("ingest", "--model", str(folder), "--digits", "1,3", "--shots", "9", "--examples", "8", "--dry-run",
               "--json")  # fmt: skip
     rows = json.loads(run.out)["rows"]
-    assert (run.code, [row["status"] for row in rows]) == (0, ["missing", "failed", "failed", "failed"])
+    assert (run.code, [row["status"] for row in rows]) == (1, ["missing", "failed", "failed", "failed"])
     assert "use fewer shots" in rows[1]["reason"]
     assert rows[1]["time_s"] is None

@@ -172,11 +172,11 @@ def test_circuits_take_as_many_copies_as_fit(case: Case, n_rows: int, ablation: 
 def test_circuits_are_halved_before_pairs_are(case: Case) -> None:
     """Nine circuits of 8 pairs are 72 rows, then 36 are tried, of which 32 are whole circuits, then 18, which are 16.
 
-    Before come the two runs of the trial, on one pair, and the clean and the corrupted run.
+    Before come the clean and the corrupted run; passes of one pair are the trial on the prompts.
     """
     with at_most(case.engine, 20, ERRORS[0]) as sizes:
         evaluate_circuits(case.engine, *pairs(), circuits(case))
-    assert sizes == [1, 1, 8, 8, 72, 32, 16, 16, 16, 16, 8]
+    assert [size for size in sizes if size > 1] == [8, 8, 72, 32, 16, 16, 16, 16, 8]
 
 
 def test_circuits_of_a_pair_that_does_not_fit(case: Case) -> None:
