@@ -97,7 +97,6 @@ quickstart: $(VENV)/.installed-model ## a real model into a database, and every 
 	run families; \
 	run containment --top 200; \
 	run stability; \
-	run faithfulness --load "$$gguf" --subtask 1+1; \
 	printf '\nThe same stability in SQL:\n'; \
 	run sql "$$SQL"; \
 	now=$$(date +%s); \
