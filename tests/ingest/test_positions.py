@@ -22,7 +22,7 @@ from circuitdb.ingest.tokens import TokenisedQuestion
 from circuitdb.store import Store
 
 TASK = Addition((2,))
-DIFFERENCE = {"metric": "logit-difference", "n_examples": 12, "shots": 1, "steps": 2, "folds": 1}
+DIFFERENCE: dict[str, Any] = {"metric": "logit-difference", "n_examples": 12, "shots": 1, "steps": 2, "folds": 1}
 
 
 END = 9  # of the line
