@@ -14,9 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import Module
 
-from circuitdb.ingest.batch import Batch
+from circuitdb.ingest.batch import Batch, Gradients
 from circuitdb.ingest.contract import contract
-from circuitdb.ingest.gradients import TargetGradients
 from circuitdb.ingest.hooks import hooks
 from circuitdb.ingest.methods import Point
 from circuitdb.ingest.sources import Written
@@ -28,16 +27,16 @@ def activation_scores(
     """Scores summed over each part's examples. `progress` is told the share that is done."""
     batch.run_clean()
     batch.run_ablated()
-    sources = batch.differences()
+    sources = batch.changes().all()
     writers = _writers(batch, sources)
     targets = batch.new_targets(len(points))
     shape = batch.anatomy.shape
     total = torch.zeros(len(batch.parts), shape.n_sources, shape.n_targets, dtype=torch.float64)
     for done, (point_of_writing, change) in enumerate(writers):
         targets.clear()
-        for step, point in enumerate(points):
-            _run_between(batch, targets, step, point, point_of_writing, change)
-        total += contract(batch.anatomy, sources, targets, batch.row_parts)
+        for first in range(0, len(points), batch.at_once):
+            _run_between(batch, (targets, first, points[first : first + batch.at_once]), point_of_writing, change)
+        total += contract(batch.anatomy, lambda rows: sources[:, rows], targets, batch.row_parts)
         progress((done + 1) / len(writers))
     return total / len(writers)
 
@@ -53,12 +52,11 @@ def _writers(batch: Batch, sources: Written) -> list[tuple[Module, Tensor]]:
     return found
 
 
-def _run_between(
-    batch: Batch, targets: TargetGradients, step: int, point: Point, where: Module, change: Tensor
-) -> None:
+def _run_between(batch: Batch, gradients: Gradients, where: Module, change: Tensor) -> None:
     def between(own: Tensor) -> Tensor:
-        return (own.detach() + (1 - point.position) * change.reshape(own.shape).to(own.dtype)).requires_grad_(True)
+        one = change.reshape(-1, *own.shape[1:]).to(own)
+        return (own.detach() + torch.cat([(1 - point.position) * one for point in gradients[2]])).requires_grad_(True)
 
     with hooks() as held:
         held.replace(where, between)
-        batch.gradient_pass(held, batch.group.clean, targets, step, point, batch.clean_logits)
+        batch.gradient_pass(held, batch.group.clean, gradients)

@@ -47,13 +47,26 @@ class Layer:
         return _matrix(self.attention.o).device
 
     def output_weights(self) -> Float[Tensor, "head d_head d_model"]:
-        """Each head's slice of the output projection."""
+        """Each head's slice of the output projection, with the weight of a norm behind it folded in."""
         weight = _matrix(self.attention.o)
-        return weight.T.reshape(self.n_heads, -1, weight.shape[0])
+        found = weight.T.reshape(self.n_heads, -1, weight.shape[0])
+        return found if self.post_norm is None else found.to(self.post_norm.weight.dtype) * self.post_norm.weight
 
     def output_bias(self) -> Float[Tensor, " d_model"] | None:
         """What the output projection adds behind the heads, which belongs to no source; None where it adds nothing."""
         return _bias(self.attention.o) if _has_bias(self.attention.o) else None
+
+    @property
+    def reading_width(self) -> int:
+        """Numbers that all query heads' queries (or keys, or values) are."""
+        return _matrix(self.attention.q).shape[0]
+
+    @property
+    def has_reading_biases(self) -> bool:
+        """Whether the norm or a projection adds a bias."""
+        return self.attention_norm.bias is not None or any(
+            _has_bias(projection) for projection in (self.attention.q, self.attention.k, self.attention.v)
+        )
 
     def reading_weights(self) -> Float[Tensor, "head 3 d_head d_model"]:
         """Each head's query, key and value projection with the norm's weight (and centring) folded in.
@@ -73,7 +86,7 @@ class Layer:
 
     def _heads(self, read: Any) -> list[Tensor]:
         """`read` of the three projections, [head, d_head, ...] each, repeated to query heads."""
-        d_head = _matrix(self.attention.q).shape[0] // self.n_heads
+        d_head = self.reading_width // self.n_heads
         parts = []
         for projection in (self.attention.q, self.attention.k, self.attention.v):
             rows = read(projection).to(self.attention_norm.weight.dtype)

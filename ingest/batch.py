@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,9 +18,11 @@ from circuitdb.ingest.metrics import Metric
 from circuitdb.ingest.models import LoadedModel, accumulation_dtype
 from circuitdb.ingest.passes import run
 from circuitdb.ingest.prefix import Prefix
-from circuitdb.ingest.sources import Sources, Written, differences
+from circuitdb.ingest.sources import Changes, Sources
 
 Parts = list[tuple[int, int]]
+# Where a pass adds the gradients of its points: the first one's step, and the points.
+Gradients = tuple[TargetGradients, int, Sequence[Point]]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ class Group:
 class Batch:
     """Pairs on the model's device; `fixed` is what ablated sources write, None where that is the corrupted run.
 
-    `parts` are ranges of examples whose scores are kept apart. The runs are made by `run_clean`, then `run_ablated`.
+    `parts` are ranges of examples whose scores are kept apart, `at_once` how many points of a path one pass takes. The
+    runs are made by `run_clean`, then `run_ablated`.
     """
 
     def __init__(
@@ -61,9 +65,10 @@ class Batch:
         prefix: Prefix,
         parts: Parts,
         fixed: Tensor | None,
+        at_once: int = 1,
     ) -> None:
         self.model, self.anatomy, self.metric, self.group, self.prefix = model, anatomy, metric, group, prefix
-        self.parts, self.fixed = parts, fixed
+        self.parts, self.fixed, self.at_once = parts, fixed, at_once
         self.kind = accumulation_dtype(model.dtype)
         self.n_positions = group.clean.shape[1] - prefix.length
         self.clean_logits = torch.empty(0)
@@ -76,21 +81,21 @@ class Batch:
         """`parts` as ranges of rows (example, position)."""
         return [(start * self.n_positions, stop * self.n_positions) for start, stop in self.parts]
 
-    def run_clean(self, gradients: tuple[TargetGradients, int, Point] | None = None, held: Hooks | None = None) -> None:
+    def run_clean(self, gradients: Gradients | None = None, held: Hooks | None = None) -> None:
         """The clean run, with whatever more hooks are held; it adds to the gradients if any are given."""
-        self.clean, self.clean_logits = self._end(self.group.clean, gradients, held, None)
+        self.clean, self.clean_logits = self._end(self.group.clean, gradients, held)
         self.clean_value = metrics.require_finite(self.metric, self.value(self.clean_logits).detach())
 
-    def run_ablated(self, gradients: tuple[TargetGradients, int, Point] | None = None) -> None:
+    def run_ablated(self, gradients: Gradients | None = None) -> None:
         """The corrupted run, where ablation is by patching."""
         if self.fixed is None:
-            self.corrupted, logits = self._end(self.group.corrupted, gradients, None, self.clean_logits)
+            self.corrupted, logits = self._end(self.group.corrupted, gradients)
             self.corrupted_value = metrics.require_finite(self.metric, self.value(logits).detach())
 
     def run_sources(self) -> None:
         """The corrupted run for what its sources write alone, where ablation is by patching."""
         if self.fixed is None:
-            self.corrupted, _ = self._end(self.group.corrupted, None, None, None)
+            self.corrupted, _ = self._end(self.group.corrupted)
 
     def value(self, logits: Tensor) -> Tensor:
         """The metric, one number per example; logits may be of several runs of the batch, one after the other."""
@@ -99,38 +104,32 @@ class Batch:
         labels = None if self.group.labels is None else self.group.labels.to(logits.device).repeat(times, 1, 1)
         return metrics.evaluate(self.metric, logits, clean, labels)
 
-    def differences(self) -> Written:
+    def changes(self) -> Changes:
         """What each source writes when ablated less what it writes in the clean run."""
         ablated = self.corrupted if self.fixed is None else self.fixed
         if self.clean is None or ablated is None:
             raise AssertionError("the runs come before their difference")
-        return differences(self.anatomy, self.clean, ablated, self.kind)
+        return Changes(self.anatomy, self.clean, ablated, self.kind)
 
     def new_targets(self, n_steps: int) -> TargetGradients:
         """Gradients of all targets, none yet."""
         like = torch.empty(0, self.model.record.d_model, dtype=self.model.dtype, device=self.model.device)
         return TargetGradients(self.anatomy, len(self.group.clean) * self.n_positions, n_steps, like)
 
-    def gradient_pass(
-        self,
-        held: Hooks,
-        tokens: Tensor,
-        targets: TargetGradients,
-        step: int,
-        point: Point,
-        clean_logits: Tensor | None,
-    ) -> Tensor:
+    def gradient_pass(self, held: Hooks, tokens: Tensor, gradients: Gradients) -> Tensor:
         """Forward and backward with the targets watched; the metric is summed over the batch, not averaged.
 
-        Whatever takes the place of the stream or of a source's output is in `held` already. Returns the logits.
+        Whatever takes the place of the stream or of a source's output, at one point after the other, is in `held`
+        already. Before the clean run, `tokens` are the clean ones. Returns the logits.
         """
+        targets, first, points = gradients
         held.replace(self.anatomy.stream, lambda own: own.detach().requires_grad_(True))
-        targets.watch(held, step, point.weight)
+        targets.watch(held, first, [point.weight for point in points])
         with torch.enable_grad():
-            logits = run(self.model, tokens, self.prefix, self.group.n_scored)
-            reference = logits.detach() if clean_logits is None else clean_logits
-            labels = None if self.group.labels is None else self.group.labels.to(logits.device)
-            value = metrics.evaluate(self.metric, logits, reference, labels)
+            logits = run(self.model, tokens.repeat(len(points), 1), self.prefix, self.group.n_scored)
+            if self.clean is None:
+                self.clean_logits = logits.detach()
+            value = self.value(logits)
             if not value.requires_grad:
                 raise UsageError(f"The metric {self.metric.name} does not depend on the logits; it has no gradient.")
             metrics.require_finite(self.metric, value.detach())
@@ -138,17 +137,13 @@ class Batch:
         return logits.detach()
 
     def _end(
-        self,
-        tokens: Tensor,
-        gradients: tuple[TargetGradients, int, Point] | None,
-        held: Hooks | None,
-        clean_logits: Tensor | None,
+        self, tokens: Tensor, gradients: Gradients | None = None, held: Hooks | None = None
     ) -> tuple[Sources, Tensor]:
         with hooks() as own:
             held = held or own
             sources = Sources.watch(self.anatomy, held)
             if gradients is not None:
-                logits = self.gradient_pass(held, tokens, *gradients, clean_logits)
+                logits = self.gradient_pass(held, tokens, gradients)
             else:
                 with torch.no_grad():
                     logits = run(self.model, tokens, self.prefix, self.group.n_scored)

@@ -124,9 +124,10 @@ class _Run:
         self.changes[:, source] = output - self.ablated[source]
 
     def _heads_wrote(self, layer: Layer, first: int, heads: Tensor, total: Tensor) -> None:
-        outputs = head_outputs(layer, heads.to(self.changes.dtype))
+        outputs = heads.to(self.changes.dtype).flatten(0, 1)
         if layer.post_norm is not None:
             outputs = outputs * post_scale(layer, total.to(self.changes.dtype))
+        outputs = head_outputs(layer, outputs)
         by_circuit = outputs.unflatten(1, [len(self.kept), -1]).transpose(0, 1).to(self.changes)
         self.changes[:, first : first + layer.n_heads] = by_circuit - self.ablated[first : first + layer.n_heads]
 

@@ -2,18 +2,19 @@
 
 For each layer, as the backward pass reaches it:
 1. the gradient `a_h` at head h's query, key or value output (before the rotation) is scaled by `r` of the norm and
-   added into head space, [head, 3, rows, d_head]: the first term of `norms`;
-2. `c_h = (r^2 / d_model) <a_h, pre_h - bias_h>` is kept as one number per head, step and row: the second term, whose
-   direction is the stream itself, kept once per layer and step;
+   added into head space: the first term of `norms`;
+2. `<a_h, pre_h - bias_h>` is kept as one number per head, step and row; times `r^2 / d_model` it is the second term,
+   whose direction is the stream itself, kept once per layer and step;
 3. the MLP's gradient is taken at its own input, behind the norm, in model space.
 No gradient tensor outlives its hook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn import Module
 
@@ -23,34 +24,61 @@ from circuitdb.ingest.models import accumulation_dtype
 from circuitdb.ingest.norms import Norm
 
 
+class Streams:
+    """What stands before a norm at each step: `centred` [step, rows, d_model], `scales` (`r`) [step, rows].
+
+    `weights` [step, 1] are those of the steps. A norm that scales nothing has no second term, and keeps no stream.
+    """
+
+    def __init__(self, norm: Norm, n_steps: int, n_rows: int, like: Tensor) -> None:
+        self.norm, self.n_rows = norm, n_rows
+        self.centred = like.new_empty(n_steps if norm.scaled else 0, n_rows, like.shape[-1])
+        self.scales = like.new_ones(n_steps, n_rows)
+        self.weights = like.new_zeros(n_steps, 1)
+
+    def see(self, output: Tensor, steps: slice) -> None:
+        """Keep a pass's stream."""
+        self.centred[steps] = self.norm.centre(output.detach().reshape(-1, self.n_rows, output.shape[-1]))
+        self.scales[steps] = self.norm.inverse_scale(self.centred[steps])
+
+    def first_factors(self, steps: slice) -> Float[Tensor, "step rows 1"]:
+        """What the gradients of some steps are multiplied with before they are added up."""
+        return (self.scales[steps] * self.weights[steps])[..., None]
+
+    def second_factors(self, power: int) -> Float[Tensor, "step rows"]:
+        """`weight r^power / d_model` of all steps."""
+        return self.scales**power * self.weights / self.centred.shape[-1]
+
+
 class TargetGradients:
-    """Gradients at all targets, summed over the steps of a path; rows are (example, position) after the prefix."""
+    """Gradients at all targets, summed over the steps of a path; rows are (example, position) after the prefix.
+
+    `heads[layer]` is [3, rows, head * d_head] (query, key, value), `head_pulls[layer]` [3, step, rows, head],
+    `mlps[layer]` [rows, d_model], `mlp_pulls[layer]` [step, rows], `logits` [rows, d_model].
+    """
 
     def __init__(self, anatomy: Anatomy, n_rows: int, n_steps: int, like: Tensor) -> None:
         """`like` [rows, d_model] gives the model's device and dtype."""
-        shape, d_model = anatomy.shape, like.shape[-1]
-        self.biases = [layer.reading_biases() for layer in anatomy.layers]
-        n_heads, d_head = shape.n_heads, self.biases[0].shape[-1]
-        self.anatomy, self.n_rows = anatomy, n_rows
+        shape, layers, d_model = anatomy.shape, anatomy.layers, like.shape[-1]
         kind = accumulation_dtype(like.dtype)
+        self.anatomy, self.n_rows, self.n_heads = anatomy, n_rows, shape.n_heads
+        self.biases = [layer.reading_biases().transpose(0, 1) if layer.has_reading_biases else None for layer in layers]
 
         def zeros(layer: Layer, *size: int) -> Tensor:
             return torch.zeros(size, device=layer.device, dtype=kind)
 
-        layers = anatomy.layers
-        self.heads = [zeros(layer, n_heads, 3, n_rows, d_head) for layer in layers]
-        self.head_pulls = [zeros(layer, n_heads, 3, n_steps, n_rows) for layer in layers]
+        self.heads = [zeros(layer, 3, n_rows, layer.reading_width) for layer in layers]
+        self.head_pulls = [zeros(layer, 3, n_steps, n_rows, shape.n_heads) for layer in layers]
         self.mlps = [zeros(layer, n_rows, d_model) for layer in layers]
         self.mlp_pulls = [zeros(layer, n_steps, n_rows) for layer in layers]
         self.logits = zeros(layers[-1], n_rows, d_model)
-        # A reader without a norm has no second term, and needs no stream.
         self.attention_streams = [
-            zeros(layer, n_steps if layer.attention_norm.scaled else 0, n_rows, d_model) for layer in layers
+            Streams(layer.attention_norm, n_steps, n_rows, zeros(layer, 0, d_model)) for layer in layers
         ]
         self.mlp_streams = [
             self.attention_streams[i]
             if layer.mlp_stream is None
-            else zeros(layer, n_steps if layer.mlp_norm.scaled else 0, n_rows, d_model)
+            else Streams(layer.mlp_norm, n_steps, n_rows, zeros(layer, 0, d_model))
             for i, layer in enumerate(layers)
         ]
 
@@ -60,68 +88,64 @@ class TargetGradients:
             for tensor in held:
                 tensor.zero_()
 
-    def watch(self, held: Hooks, step: int, weight: float) -> None:
-        """Add the gradients of the next pass, times `weight`, as step `step`."""
+    def watch(self, held: Hooks, first: int, weights: Sequence[float]) -> None:
+        """Add the gradients of the next pass, of as many steps as there are weights, from step `first` on.
+
+        The pass's batch has the rows of one step after those of another.
+        """
+        steps = slice(first, first + len(weights))
+        for streams in (*self.attention_streams, *self.mlp_streams):
+            streams.weights[steps, 0] = streams.weights.new_tensor(weights)
         for index, layer in enumerate(self.anatomy.layers):
-            self._watch_layer(held, index, layer, step, weight)
+            self._watch_layer(held, index, layer, steps)
 
         def final(gradient: Tensor) -> None:
-            self.logits += weight * gradient.reshape(self.n_rows, -1).to(self.logits)
+            for weight, found in zip(weights, self._by_step(gradient), strict=True):
+                self.logits.add_(found, alpha=weight)
 
         held.gradient(self.anatomy.final_stream, final)
 
-    def _watch_layer(self, held: Hooks, index: int, layer: Layer, step: int, weight: float) -> None:
-        scales: dict[str, Tensor] = {}
+    def _by_step(self, tensor: Tensor) -> Float[Tensor, "step rows width"]:
+        return tensor.detach().reshape(-1, self.n_rows, tensor.numel() // tensor.shape[0] // tensor.shape[1])
 
-        def stream(kind: str, norm: Norm, store: Tensor) -> Callable[[Tensor], None]:
-            def look(output: Tensor) -> None:
-                store[step] = norm.centre(output.detach().reshape(self.n_rows, -1).to(store.dtype))
-                scales[kind] = norm.inverse_scale(store[step])
-
-            return look
-
+    def _watch_layer(self, held: Hooks, index: int, layer: Layer, steps: slice) -> None:
+        attention, mlp = self.attention_streams[index], self.mlp_streams[index]
         if layer.attention_norm.scaled:
-            held.see(layer.attention_stream, stream("attention", layer.attention_norm, self.attention_streams[index]))
+            held.see(layer.attention_stream, lambda output: attention.see(output, steps))
         if layer.mlp_stream is not None and layer.mlp_norm.scaled:
-            held.see(layer.mlp_stream, stream("mlp", layer.mlp_norm, self.mlp_streams[index]))
-
+            held.see(layer.mlp_stream, lambda output: mlp.see(output, steps))
         for which, point in enumerate(layer.projections):
-            self._watch_projection(held, point, index, which, step, weight, scales)
+            self._watch_projection(held, point, index, which, steps)
 
-        def mlp(gradient: Tensor) -> None:
-            flat = gradient.reshape(self.n_rows, -1).to(self.mlps[index].dtype) * (layer.mlp_norm.weight * weight)
-            if not layer.mlp_norm.scaled:
-                self.mlps[index] += flat
-                return
-            scale = scales["attention" if layer.mlp_stream is None else "mlp"]
-            centred = self.mlp_streams[index][step]
-            self.mlp_pulls[index][step] = (flat * centred).sum(-1) * scale**3 / centred.shape[-1]
-            self.mlps[index] += layer.mlp_norm.centre(flat) * scale[:, None]
+        def at_mlp(gradient: Tensor) -> None:
+            found = self._by_step(gradient).to(self.mlps[index].dtype)
+            _add(self.mlps[index], found, mlp.first_factors(steps))
+            if layer.mlp_norm.scaled:
+                self.mlp_pulls[index][steps] = (found * layer.mlp_norm.weight).mul_(mlp.centred[steps]).sum(-1)
 
-        held.gradient(layer.mlp_in, mlp)
+        held.gradient(layer.mlp_in, at_mlp)
 
-    def _watch_projection(
-        self, held: Hooks, point: Module, index: int, which: int, step: int, weight: float, scales: dict[str, Tensor]
-    ) -> None:
-        total, pulls = self.heads[index][:, which], self.head_pulls[index][:, which, step]
-        bias = self.biases[index][:, which]
-        n_heads, n_rows, d_head = total.shape
-        outputs: list[Tensor] = []
+    def _watch_projection(self, held: Hooks, point: Module, index: int, which: int, steps: slice) -> None:
+        total, pulls, streams = self.heads[index][which], self.head_pulls[index][which], self.attention_streams[index]
+        biases, outputs = self.biases[index], list[Tensor]()
 
-        def rows(tensor: Tensor) -> Tensor:
-            return tensor.reshape(n_rows, n_heads, d_head).to(total.dtype).transpose(0, 1)
+        def at_projection(gradient: Tensor) -> None:
+            found = self._by_step(gradient).to(total.dtype)
+            _add(total, found, streams.first_factors(steps))
+            if outputs:
+                pre = self._by_step(outputs.pop()).to(total.dtype)
+                if biases is not None:
+                    pre = pre - biases[which].reshape(-1)
+                torch.sum((found * pre).unflatten(-1, [self.n_heads, -1]), -1, out=pulls[steps])
 
-        def plain(found: Tensor) -> None:
-            total.add_(rows(found), alpha=weight)
+        if streams.norm.scaled:
+            held.see(point, lambda output: outputs.append(output.detach()))
+        held.gradient(point, at_projection)
 
-        def gradient(found: Tensor) -> None:
-            scale, at = scales["attention"], rows(found) * weight
-            pre = rows(outputs.pop()) - bias[:, None]
-            total.add_(at * scale[:, None])
-            pulls.copy_((at * pre).sum(-1) * (scale**2 / self.logits.shape[-1]))
 
-        if not self.anatomy.layers[index].attention_norm.scaled:
-            held.gradient(point, plain)
-            return
-        held.see(point, lambda output: outputs.append(output.detach()))
-        held.gradient(point, gradient)
+def _add(
+    total: Float[Tensor, "rows width"], found: Float[Tensor, "step rows width"], factors: Float[Tensor, "step rows 1"]
+) -> None:
+    """Add up over steps, with factors."""
+    for one, factor in zip(found, factors, strict=True):
+        total.addcmul_(one, factor)

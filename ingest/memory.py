@@ -18,7 +18,9 @@ _SHARE = 0.5
 _ACTIVATIONS = 40
 # The same for a pass without gradients, which keeps only one layer's.
 _PASSING = 60
-# More positions in a pass without gradients gain nothing.
+# Points of a path run in one pass up to so many positions; the processor multiplies no faster with more.
+_GAINING_POSITIONS = {"cpu": 512}
+# The same on other devices, and for a pass without gradients.
 _MOST_POSITIONS = 16_384
 # What torch says, on one device or another, when memory runs out.
 _EXHAUSTED = ("out of memory", "can't allocate memory", "not enough memory", "ALLOC_FAILED")
@@ -49,6 +51,7 @@ class Memory:
             raise UsageError(f"A batch needs a whole number of pairs, at least one pair, not {wanted!r}.")
         self.model, self.n_points, self.wanted = model, n_points, wanted
         self.most: int | None = None
+        self.points, self.most_points = 1, n_points
         self.rows: int | None = None
         self.most_rows = sys.maxsize
 
@@ -69,6 +72,13 @@ class Memory:
         # + 6 h: one layer's targets in model space while they are contracted
         vectors = shape.n_sources + shape.n_layers * per_layer + 6 * shape.n_heads
         return n_positions * record.d_model * size * vectors + attention + 8 * n_scored * self.model.n_vocab * size
+
+    def points_at_once(self, n_positions: int, n_pairs: int, n_scored: int) -> int:
+        """How many points of the path one pass over a batch takes: more where the batch alone is small work."""
+        gaining = _GAINING_POSITIONS.get(self.model.device.type, _MOST_POSITIONS) // (n_positions * n_pairs)
+        fitting = int(_SHARE * free_memory(self.model.device) / self.per_pair(n_positions, n_scored)) // n_pairs
+        self.points = max(1, min(self.most_points, gaining, fitting))
+        return self.points
 
     def exact_rows(self, n_positions: int, n_scored: int) -> int:
         """How many copies of an example one pass of `exact` can take."""
@@ -104,10 +114,13 @@ class Memory:
         return str(error).splitlines()[0] if str(error) else "out of memory"
 
     def shrink(self, n_failed: int, reason: str) -> None:
-        """Halve the batch, and the copies of its examples, after a pass with `n_failed` pairs ran out of memory.
+        """Halve the points in a pass, or else the batch and the copies of its examples, after memory ran out.
 
-        Raises ModelError where nothing is left to halve.
+        `n_failed`: pairs of the pass that failed. Raises ModelError where nothing is left to halve.
         """
+        if self.points > 1:
+            self.points = self.most_points = self.points // 2
+            return
         if n_failed == 1 and (self.rows is None or self.rows == 1):
             raise self.too_small(reason)
         self.most = max(1, n_failed // 2)

@@ -154,6 +154,8 @@ def load_model(
                 f"TransformerLens can't wrap {name_or_path} ({type(model).__name__}) on {target}: {one_line(error)}"
             ) from error
     bridge.requires_grad_(False)
+    # Otherwise torch multiplies the scored positions of each prompt with the unembedding on their own.
+    bridge.unembed.register_forward_pre_hook(lambda _module, args: (args[0].contiguous(), *args[1:]))
     record = replace(
         _record(bridge, model, name or title),
         revision=revision, n_parameters=n_parameters, weights_digest=weights_digest,

@@ -39,11 +39,7 @@ class Norm:
         """`r` of a centred stream."""
         if not self.scaled:
             return torch.ones_like(centred[..., 0])
-        return (centred.pow(2).mean(-1) + self.eps).rsqrt()
-
-    def scale_weight(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
-        """What an RMSNorm multiplies `x` with, element by element."""
-        return self.inverse_scale(x)[..., None] * self.weight
+        return (torch.linalg.vector_norm(centred, dim=-1).square() / centred.shape[-1] + self.eps).rsqrt()
 
     def scale(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
         """`xc * r`: the stream normed, with neither weight nor bias."""

@@ -5,13 +5,13 @@ A point of the path that is the clean or the corrupted run itself shares the pas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from circuitdb.ingest.batch import Batch
+from circuitdb.ingest.batch import Batch, Gradients
 from circuitdb.ingest.contract import contract
 from circuitdb.ingest.hooks import hooks
 from circuitdb.ingest.methods import Point
@@ -20,18 +20,25 @@ from circuitdb.ingest.methods import Point
 def path_scores(batch: Batch, points: Sequence[Point]) -> Float[Tensor, "part source target"]:
     """Scores summed over each part's examples: <ablated - clean output, weighted mean gradient over the points>."""
     targets = batch.new_targets(len(points))
-    at = {point.position: (targets, step, point) for step, point in enumerate(points)}
-    batch.run_clean(at.pop(1.0, None))
-    batch.run_ablated(at.pop(0.0, None))
-    for _, step, point in at.values():
-        if batch.clean is None or batch.corrupted is None:
-            raise AssertionError("a path between the runs needs both of them")
-        between = torch.lerp(batch.corrupted.embedding, batch.clean.embedding, point.position)
-        with hooks() as held:
-            held.replace(batch.anatomy.stream, _always(between))
-            batch.gradient_pass(held, batch.group.clean, targets, step, point, batch.clean_logits)
-    return contract(batch.anatomy, batch.differences(), targets, batch.row_parts)
+    ends = [point for point in points if point.position in {0.0, 1.0}]
+    at = {point.position: (targets, step, [point]) for step, point in enumerate(ends)}
+    batch.run_clean(at.get(1.0))
+    batch.run_ablated(at.get(0.0))
+    changes = batch.changes()
+    for run in (batch.clean, batch.corrupted):
+        if run is not None:
+            run.forget()
+    between = [point for point in points if point not in ends]
+    for start in range(0, len(between), batch.at_once):
+        _run_between(batch, (targets, len(ends) + start, between[start : start + batch.at_once]))
+    return contract(batch.anatomy, changes.rows, targets, batch.row_parts)
 
 
-def _always(value: Tensor) -> Callable[[Tensor], Tensor]:
-    return lambda _own: value
+def _run_between(batch: Batch, gradients: Gradients) -> None:
+    if batch.clean is None or batch.corrupted is None:
+        raise AssertionError("a path between the runs needs both of them")
+    ends = batch.corrupted.embedding, batch.clean.embedding
+    streams = torch.cat([torch.lerp(*ends, point.position) for point in gradients[2]])
+    with hooks() as held:
+        held.replace(batch.anatomy.stream, lambda _own: streams)
+        batch.gradient_pass(held, batch.group.clean, gradients)

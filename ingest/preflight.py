@@ -25,7 +25,7 @@ from circuitdb.ingest.libraries import one_line
 from circuitdb.ingest.memory import exhausted
 from circuitdb.ingest.models import LoadedModel, accumulation_dtype, plain_modes
 from circuitdb.ingest.passes import run
-from circuitdb.ingest.sources import Sources, differences
+from circuitdb.ingest.sources import Changes, Sources
 
 _TOLERANCE = {torch.float64: 1e-5, torch.float32: 2e-3}
 _TOLERANCE_HALF = 0.1
@@ -119,7 +119,7 @@ def _written(model: LoadedModel, anatomy: Anatomy, clean: Tensor, corrupted: Ten
         if not bool(torch.isfinite(logits).all()):
             raise ModelError("The model's logits are not finite on these prompts; in half precision, try float32.")
     kind = accumulation_dtype(model.dtype)
-    found = differences(anatomy, runs[1], runs[0], kind)
+    found = Changes(anatomy, runs[1], runs[0], kind).all()
     return found, (streams[0] - streams[1]).reshape(found.shape[1:]).to(found)
 
 
@@ -131,10 +131,10 @@ def _check_scores(model: LoadedModel, anatomy: Anatomy, clean: Tensor, corrupted
     with torch.enable_grad(), hooks() as held:
         held.replace(anatomy.stream, lambda own: own.detach().requires_grad_(True))
         _watch_gradients(anatomy, held, direct)
-        targets.watch(held, 0, 1.0)
+        targets.watch(held, 0, (1.0,))
         logits = run(model, clean, prefix.NO_PREFIX)
         logits.gather(-1, logits.argmax(-1, keepdim=True)).sum().backward()
-    by_edges = contract(anatomy, sources, targets, [(0, clean.shape[1])])[0].sum(1)
+    by_edges = contract(anatomy, lambda rows: sources[:, rows], targets, [(0, clean.shape[1])])[0].sum(1)
     by_node = torch.empty_like(by_edges)
     for first, stop in _writers(anatomy):
         gradient = direct[first].reshape(1, *sources.shape[1:]).to(sources)

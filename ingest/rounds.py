@@ -106,9 +106,12 @@ class Rounds:
                     cached = prefix.compute(self.model, group.clean[0, :start].to(self.model.device))
                 own = group.take(chosen, self.model.device)
                 fixed = ablation.fixed(group.clean.shape[1])
-                work(number, chosen, Batch(self.model, self.anatomy, metric, own, cached, parts(own), fixed))
+                at_once = self.memory.points_at_once(group.clean.shape[1] - start, len(chosen), group.n_scored)
+                batch = Batch(self.model, self.anatomy, metric, own, cached, parts(own), fixed, at_once)
+                work(number, chosen, batch)
                 at += len(chosen)
             except (RuntimeError, MemoryError) as error:
                 failure = self.memory.failure(error)
+                del batch
             if failure is not None:  # outside of the handler, which holds on to the tensors of the failed pass
                 self.memory.shrink(len(chosen), failure)

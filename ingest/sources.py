@@ -1,7 +1,8 @@
-"""What the sources write to the residual stream in one run, and what they would write instead when ablated.
+"""What the sources write to the residual stream in one run, and by how much that changes when they are ablated.
 
-Where a norm stands between a layer's heads and the stream (Gemma-2, OLMo-2), a head's contribution is its output times
-that norm's factor in the run, so that the contributions of all heads add up to what the layer writes.
+Heads are kept as they are before the output projection, and written out for some rows at a time. Where a norm stands
+between a layer's heads and the stream (Gemma-2, OLMo-2), a head's contribution is its output times that norm's factor
+in the run, so that the contributions of all heads add up to what the layer writes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from circuitdb.ingest.anatomy import Anatomy, Layer
 from circuitdb.ingest.hooks import Hooks
+from circuitdb.ingest.room import Room
 
 Stream = Float[Tensor, "batch pos d_model"]
 Written = Float[Tensor, "source rows d_model"]
@@ -48,60 +50,83 @@ class Sources:
             held.see(layer.mlp_out, lambda output: found.mlps.append(output.detach()))
         return found
 
-    @property
-    def n_rows(self) -> int:
-        """Rows (example, position) of the run."""
-        return self.embedding.shape[0] * self.embedding.shape[1]
+    def forget(self) -> None:
+        """Let go of all but the embedding."""
+        for held in (self.heads, self.sums, self.mlps):
+            held.clear()
 
-    def heads_of(
-        self, layer: Layer, index: int, kind: torch.dtype, less: Sources | None = None
-    ) -> Float[Tensor, "head rows d_model"]:
-        """What the heads of a layer contribute to the stream, less what they do in another run if one is given."""
+    def heads_of(self, layer: Layer, index: int, kind: torch.dtype) -> Float[Tensor, "rows width"]:
+        """The outputs of a layer's heads, one after the other, times the factor of a norm behind them."""
+        found = self.heads[index].to(kind).flatten(0, 1).flatten(1)
         if layer.post_norm is None:
-            outputs = self.heads[index].to(kind) - (0 if less is None else less.heads[index].to(kind))
-            return head_outputs(layer, outputs)
-        written = head_outputs(layer, self.heads[index].to(kind)) * post_scale(layer, self.sums[index].to(kind))
-        return written if less is None else written - less.heads_of(layer, index, kind)
+            return found
+        return found * post_scale(layer, self.sums[index].to(kind))
 
 
-def head_outputs(layer: Layer, outputs: Float[Tensor, "batch pos width"]) -> Float[Tensor, "head rows d_model"]:
-    """Each head's output times its slice of the output projection."""
-    by_head = outputs.reshape(-1, layer.n_heads, outputs.shape[-1] // layer.n_heads).transpose(0, 1)
-    return torch.bmm(by_head, layer.output_weights().to(outputs.dtype))
-
-
-def post_scale(layer: Layer, total: Stream) -> Float[Tensor, "rows d_model"]:
-    """The factor of the norm behind a layer's heads, from the sum of their outputs."""
+def post_scale(layer: Layer, total: Stream) -> Float[Tensor, "rows 1"]:
+    """The factor of the norm behind a layer's heads, but for its weight, from the sum of their outputs."""
     if layer.post_norm is None:
         raise AssertionError("only a layer with a norm behind its heads has such a factor")
-    return layer.post_norm.scale_weight(total.flatten(0, 1))
+    return layer.post_norm.inverse_scale(total.flatten(0, 1))[:, None]
 
 
-def differences(anatomy: Anatomy, clean: Sources, ablated: Sources | Tensor, kind: torch.dtype) -> Written:
-    """What each source writes when ablated less what it writes in the clean run.
+def head_outputs(
+    layer: Layer, outputs: Float[Tensor, "rows width"], out: Float[Tensor, "head rows d_model"] | None = None
+) -> Float[Tensor, "head rows d_model"]:
+    """What each head contributes to the stream: its output times its slice of the output projection."""
+    by_head = outputs.unflatten(1, [layer.n_heads, -1]).transpose(0, 1)
+    return torch.bmm(by_head, layer.output_weights().to(outputs.dtype), out=out)
 
-    `ablated`: the corrupted run, or fixed contributions [source, 1 or pos, d_model] (zeros, or a mean).
-    """
-    n_rows, d_model, n_heads = clean.n_rows, clean.embedding.shape[2], anatomy.shape.n_heads
-    found = torch.empty(anatomy.shape.n_sources, n_rows, d_model, dtype=kind, device=clean.embedding.device)
-    run, less = (ablated, clean) if isinstance(ablated, Sources) else (clean, None)
 
-    def flat(stream: Stream, other: Stream | None) -> Tensor:
-        return (stream.to(kind) - (0 if other is None else other.to(kind))).reshape(n_rows, d_model)
+class Changes:
+    """What each source writes when ablated less what it writes in the clean run: `rows` at a time, or `all` at once."""
 
-    found[0] = flat(run.embedding, None if less is None else less.embedding)
-    for index, layer in enumerate(anatomy.layers):
-        first = 1 + index * (n_heads + 1)
-        found[first : first + n_heads] = run.heads_of(layer, index, kind, less)
-        found[first + n_heads] = flat(run.mlps[index], None if less is None else less.mlps[index])
-    if isinstance(ablated, Tensor):
-        batch, pos = clean.embedding.shape[:2]
-        fixed = ablated.to(kind)[:, None].expand(-1, batch, pos, -1)
-        found.neg_().add_(fixed.reshape(found.shape))
-    return found
+    def __init__(self, anatomy: Anatomy, clean: Sources, ablated: Sources | Tensor, kind: torch.dtype) -> None:
+        """`ablated`: the corrupted run, or fixed contributions [source, 1 or pos, d_model] (zeros, or a mean)."""
+        self.anatomy, self.kind, self.device = anatomy, kind, clean.embedding.device
+        self.n_rows, self.d_model = clean.embedding.flatten(0, 1).shape
+        self.room = Room()
+        self.fixed = ablated.to(kind) if isinstance(ablated, Tensor) else None
+
+        def change(before: Tensor, after: Tensor) -> Tensor:
+            return after.to(kind).flatten(0, -2) - before.to(kind).flatten(0, -2)
+
+        if isinstance(ablated, Sources):
+            self.embedding = change(clean.embedding, ablated.embedding)
+            self.mlps = [change(*both) for both in zip(clean.mlps, ablated.mlps, strict=True)]
+        else:  # what is written in the clean run alone, with a minus
+            self.embedding = -clean.embedding.to(kind).flatten(0, 1)
+            self.mlps = [-output.to(kind).flatten(0, 1) for output in clean.mlps]
+        self.heads = [
+            change(clean.heads_of(layer, index, kind), ablated.heads_of(layer, index, kind))
+            if isinstance(ablated, Sources)
+            else -clean.heads_of(layer, index, kind)
+            for index, layer in enumerate(anatomy.layers)
+        ]
+
+    def rows(self, rows: slice) -> Written:
+        """Those rows of all sources; the next call takes their place."""
+        n_heads, n = self.anatomy.shape.n_heads, len(range(*rows.indices(self.n_rows)))
+        found = self.room.tensor((self.anatomy.shape.n_sources, n, self.d_model), self.kind, self.device)
+        found[0] = self.embedding[rows]
+        for index, layer in enumerate(self.anatomy.layers):
+            first = 1 + index * (n_heads + 1)
+            heads = found[first : first + n_heads]
+            if layer.device == self.device:
+                head_outputs(layer, self.heads[index][rows], heads)
+            else:
+                heads.copy_(head_outputs(layer, self.heads[index][rows]))
+            found[first + n_heads] = self.mlps[index][rows]
+        if self.fixed is not None:
+            found += self.fixed[:, torch.arange(self.n_rows, device=self.device)[rows] % self.fixed.shape[1]]
+        return found
+
+    def all(self) -> Written:
+        """All rows, not to be followed by others."""
+        return self.rows(slice(None))
 
 
 def written(anatomy: Anatomy, run: Sources, kind: torch.dtype) -> Written:
     """What each source writes in a run."""
     nothing = torch.zeros(anatomy.shape.n_sources, 1, run.embedding.shape[2], dtype=kind, device=run.embedding.device)
-    return differences(anatomy, run, nothing, kind).neg_()
+    return Changes(anatomy, run, nothing, kind).all().neg_()
