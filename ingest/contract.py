@@ -60,10 +60,10 @@ def contract(
                 _write_out(anatomy, index, targets, rows, readers[i * width : (i + 1) * width])
             before, first = shape.sources_before(indices[-1], mlp=True), indices[0] * width
             for part, a, b in cut:
-                found = _product(readers[:, a:b], changes[:before, a:b])
-                scores[part, :before, first : first + len(readers)] += found.T
+                found = _product(changes[:before, a:b], readers[:, a:b])
+                scores[part, :before, first : first + len(readers)] += found
         for part, a, b in cut:
-            scores[part, :, -1] += _product(targets.logits[None, rows][:, a:b], changes[:, a:b])[0]
+            scores[part, :, -1] += _product(changes[:, a:b], targets.logits[None, rows][:, a:b])[:, 0]
     return scores.masked_fill_(torch.from_numpy(~shape.mask), 0)
 
 
@@ -95,7 +95,7 @@ def _write_out(
 
 
 def _product(
-    left: Float[Tensor, "target rows d_model"], right: Float[Tensor, "source rows d_model"]
-) -> Float[Tensor, "target source"]:
-    """Inner products over rows and d_model: the short side first, which is the faster way round on CPUs."""
-    return (left.flatten(1) @ right.to(left.device).flatten(1).T).cpu().double()
+    sources: Float[Tensor, "source rows d_model"], targets: Float[Tensor, "target rows d_model"]
+) -> Float[Tensor, "source target"]:
+    """Inner products over rows and d_model."""
+    return (sources.to(targets.device).flatten(1) @ targets.flatten(1).T).cpu().double()

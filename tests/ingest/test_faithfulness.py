@@ -328,8 +328,7 @@ def test_other_weights_and_other_types_are_refused(digits_model: LoadedModel, st
     other = tiny_models.llama_folder(tmp_path / "other", tiny_models.digit_tokenizer(), seed=1)
     same = tiny_models.llama_folder(tmp_path / "tiny", tiny_models.digit_tokenizer())
     for model in (load_model(other, name="tiny"), load_model(same, dtype="bfloat16")):
-        with pytest.raises(UsageError, match=r"another model, revision or type than tiny as .* can't be run: 1"
-        ):
+        with pytest.raises(UsageError, match=r"another model, revision or type than tiny as .* can't be run: 1"):
             run_faithfulness(store, model, [1], Cuts((1.0,)))
     assert run_faithfulness(store, load_model(same), [1], Cuts((1.0,))) == 1
 
@@ -382,9 +381,7 @@ def test_another_metric_of_the_same_name_is_refused(digits_model: LoadedModel, s
         register_metric("mine", lambda logits, clean, labels: logits.sum((1, 2)))
         ingest(store, digits_model, Addition((1,)), replace(SMALL, metric="mine"))
         register_metric("mine", lambda logits, clean, labels: 2 * logits.sum((1, 2)))
-        with pytest.raises(
-            UsageError, match="a metric mine that is not registered here can't be run: 1"
-        ):
+        with pytest.raises(UsageError, match="a metric mine that is not registered here can't be run: 1"):
             run_faithfulness(store, digits_model, [1], Cuts((1.0,)))
     finally:
         metrics.METRICS.clear()
