@@ -185,9 +185,8 @@ def measure(setting: Setting, rounds: int) -> bool:
         ratio, memory = took / best[FLOOR], lowest if name == FLOOR else peak(setting, name)
         missed |= ratio > LARGEST_RATIO.get(name, ratio)
         missed |= name in LARGEST_RATIO and memory > LARGEST_PEAK_RATIO * lowest
-        sys.stdout.write(
-            f"{name:45} {took:7.2f} s  {ratio:6.2f} x  {took / best[LOWER]:6.2f} x  {memory:7.2f} GB  {memory / lowest:5.2f} x\n"
-        )
+        times = f"{took:7.2f} s  {ratio:6.2f} x  {took / best[LOWER]:6.2f} x"
+        sys.stdout.write(f"{name:45} {times}  {memory:7.2f} GB  {memory / lowest:5.2f} x\n")
     if model.device.type == "cuda":
         for name in (FLOOR, DEFAULT):
             share = reached(model, lambda: ROWS[name](model, clean, corrupted), best[name])  # noqa: B023
