@@ -33,12 +33,18 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
     """Tokenise with the tokenizer's own special tokens.
 
     Raises ModelError if the model has no tokenizer or its tokenizer puts two BOS tokens in front, TaskError if no
-    boundary lies before the answer.
+    boundary lies before the answer or the tokenizer does not know a part of the text.
     """
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ModelError(f"{model.record.name} has no tokenizer; a task needs one (token ids can be scored without).")
     whole = _encode(tokenizer, header + question.solved)
+    bare = tokenizer(header + question.solved, add_special_tokens=False)["input_ids"]
+    if tokenizer.unk_token_id is not None and tokenizer.unk_token_id in bare:
+        raise TaskError(
+            f"The tokenizer of {model.record.name} has no token for a part of {question.solved!r} or of the shots "
+            "before it: it would stand as unknown."
+        )
     for text in (f"{header}{question.prompt} ", f"{header}{question.prompt}"):
         ids = _encode(tokenizer, text)
         if len(ids) < len(whole) and whole[: len(ids)] == ids:

@@ -131,6 +131,15 @@ def test_plan_against_given_answers(digits_model: LoadedModel, words_model: Load
     assert words_model.tokenizer.convert_ids_to_tokens(list(first.labels[0]))[1:] == [" 199", " 3"]
 
 
+def test_a_text_that_the_tokenizer_does_not_know_is_refused(tmp_path: Path) -> None:
+    tokenizer = tiny_models.digit_tokenizer()
+    tokenizer.unk_token = "<end>"
+    model = load_model(tiny_models.llama_folder(tmp_path / "tiny", tokenizer))
+    assert planned(model, against=("12", "7")).sequences
+    with pytest.raises(TaskError, match=r"The tokenizer of tiny has no token for a part of '.* = 1x' or of the shots"):
+        planned(model, against=("12", "1x"))
+
+
 def test_answers_may_begin_alike_where_later_tokens_count(digits_model: LoadedModel) -> None:
     """Sums of two numbers from 10 to 99 below 100 all begin with few digits: pairs that begin alike are kept."""
     questions = [question(str(i), a, (5, 6, i), tuple(map(int, a))) for i, a in enumerate(["12", "13", "14"])]
