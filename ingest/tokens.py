@@ -39,8 +39,7 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
     if tokenizer is None:
         raise ModelError(f"{model.record.name} has no tokenizer; a task needs one (token ids can be scored without).")
     whole = _encode(tokenizer, header + question.solved)
-    bare = tokenizer(header + question.solved, add_special_tokens=False)["input_ids"]
-    if tokenizer.unk_token_id is not None and tokenizer.unk_token_id in bare:
+    if _unknown(tokenizer) in tokenizer(f"{header}{question.solved}", add_special_tokens=False)["input_ids"]:
         raise TaskError(
             f"The tokenizer of {model.record.name} has no token for a part of {question.solved!r} or of the shots "
             "before it: it would stand as unknown."
@@ -53,7 +52,7 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
                 raise ModelError("The tokenizer puts two BOS tokens in front of a prompt; repair its settings first.")
             line = _encode(tokenizer, f"{header}{question.solved}\n")
             # Where the end of the line is no token of its own, the answer is all that can be told apart.
-            follows = line if line[: len(ids)] == ids else whole
+            follows = line if line[: len(ids)] == ids and _unknown(tokenizer) not in line[len(whole) :] else whole
             return TokenisedQuestion(question, text, ids, whole[len(ids) :], follows[len(ids) :])
     raise TaskError(
         f"The tokenizer of {model.record.name} has no token boundary before the answer in {question.solved!r}."
@@ -63,6 +62,13 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
 def starts_with_bos(model: LoadedModel, ids: tuple[int, ...]) -> bool:
     """Whether the prompt begins with the tokenizer's BOS token."""
     return model.tokenizer is not None and ids[:1] == (model.tokenizer.bos_token_id,)
+
+
+def _unknown(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The id of what the tokenizer does not know, which its core may have without the tokenizer itself telling."""
+    core = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    token = tokenizer.unk_token or getattr(core, "unk_token", None)
+    return int(tokenizer.convert_tokens_to_ids(token)) if token else None
 
 
 def _encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
