@@ -68,7 +68,8 @@ def _unknown(tokenizer: PreTrainedTokenizerBase) -> int | None:
     """The id of what the tokenizer does not know, which its core may have without the tokenizer itself telling."""
     core = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
     token = tokenizer.unk_token or getattr(core, "unk_token", None)
-    return int(tokenizer.convert_tokens_to_ids(token)) if token else None
+    found = tokenizer.convert_tokens_to_ids(token) if token else None
+    return found if isinstance(found, int) else None
 
 
 def _encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
