@@ -19,6 +19,7 @@ import numpy.typing as npt
 from circuitdb.errors import UsageError
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.correlation import Correlation
+from circuitdb.queries.crossing import Crossing
 from circuitdb.queries.families import family_sweep
 from circuitdb.queries.linkage import tree
 from circuitdb.queries.result import Result
@@ -49,17 +50,32 @@ def similarity(found: Similarity, *, corrected: bool = False, by_likeness: bool 
     order = tree(values, "complete").order() if by_likeness else list(range(len(values)))
     labels = [found.labels[i] for i in order]
     figure, (beside, axes) = _figure(_side(len(values)), 1, 2, width_ratios=[1, max(len(values), 4)])
-    name = _coefficient(found.short)
-    if corrected:
-        name += ", corrected for attenuation"
-    elif not np.isnan(found.median_ceiling):
-        name += f"; median ceiling {_number(found.median_ceiling)}"
-    limit = float(np.nanmax([1.0, *np.abs(values[~np.isnan(values)])])) if values.size else 1.0
-    image = _heat(axes, values[np.ix_(order, order)], limit, labels, labels)
+    image = _heat(axes, values[np.ix_(order, order)], _limit(values), labels, labels)
     axes.set_yticks([])
-    _bar(figure, image, axes, f"similarity of {found.on} scores\n({name})")
-    _greys(beside, found.reliabilities[order][:, None], labels)
+    _bar(figure, image, axes, _scale(found, found.on, corrected=corrected))
+    _greys(beside, found.reliabilities[order][:, None], labels, [])
     beside.set_xticks([0], ["reliability (black: 1)"], rotation=90, fontsize=_SMALL)
+    return figure
+
+
+def between(found: Crossing, *, corrected: bool = False) -> Figure:
+    """The similarity of two sets as a heat map, from `Database.between`, with reliabilities beside rows and columns."""
+    values = found.corrected if corrected else found.matrix
+    rows, columns = found.rows_of.labels, found.columns_of.labels
+    figure, (beside, axes, corner, below) = _figure(
+        _side(len(rows)) + 0.3, 2, 2, width_ratios=[1, max(len(columns), 4)], height_ratios=[max(len(rows), 4), 1]
+    )
+    image = _heat(axes, values, _limit(values), rows, columns)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    _bar(figure, image, axes, _scale(found, found.rows_of.on, corrected=corrected))
+    _greys(beside, found.row_reliability.whole[:, None], rows, [])
+    _greys(below, found.column_reliability.whole[None, :], [], columns)
+    corner.set_axis_off()
+    said = corner.text(
+        1, 0.5, "reliability\n(black: 1)", fontsize=_SMALL, ha="right", va="center", transform=corner.transAxes
+    )
+    said.set_in_layout(False)  # it may reach under the names of the rows
     return figure
 
 
@@ -199,7 +215,7 @@ def _heat(
         vmin=-limit if signed else 0.0, vmax=limit, aspect="auto", interpolation="nearest",
     )  # fmt: skip
     _ticks(axes, rows, columns)
-    if numbers and 0 < len(values) <= _MOST_NUMBERS:
+    if numbers and 0 < max(values.shape) <= _MOST_NUMBERS:
         for (i, j), value in np.ndenumerate(values):
             text = "" if np.isnan(value) else _number(value)
             dark = abs(value) > 0.6 * limit
@@ -210,16 +226,17 @@ def _heat(
     return image
 
 
-def _greys(axes: Axes, values: Matrix, names: Sequence[str]) -> None:
-    """A column of shares of 0 to 1 as greys, with their numbers where there is room."""
+def _greys(axes: Axes, values: Matrix, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """A column or a row of shares of 0 to 1 as greys, with their numbers where there is room."""
     cells = values if values.size else np.full((1, 1), np.nan)
     axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    _ticks(axes, names, [])
-    if len(values) <= _MOST_NUMBERS:
-        for i, value in enumerate(values[:, 0]):
+    _ticks(axes, rows, columns)
+    if values.size <= _MOST_NUMBERS:
+        for (i, j), value in np.ndenumerate(values):
             text = "?" if np.isnan(value) else _number(value)
             colour = "white" if value > 0.6 else "black"
-            axes.text(0, i, text, ha="center", va="center", fontsize=_SMALL, color=colour, rotation=90)
+            turned = 0 if columns else 90
+            axes.text(j, i, text, ha="center", va="center", fontsize=_SMALL, color=colour, rotation=turned)
 
 
 def _colours(*, signed: bool) -> Colormap:
@@ -250,6 +267,21 @@ def _wrapped(text: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.2f}".replace("-", "\u2212")
+
+
+def _limit(values: Matrix) -> float:
+    """Where the colours of similarities end: at 1, or at the largest of corrected ones."""
+    return float(np.nanmax(np.abs(values), initial=1.0))
+
+
+def _scale(found: Similarity | Crossing, on: str, *, corrected: bool) -> str:
+    """What the colours of similarities are."""
+    name = _coefficient(found.short)
+    if corrected:
+        name += ", corrected for attenuation"
+    elif not np.isnan(found.median_ceiling):
+        name += f"; median ceiling {_number(found.median_ceiling)}"
+    return f"similarity of {on} scores\n({name})"
 
 
 def _coefficient(short: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from circuitdb.cli import comparing, cuts, output
+from circuitdb.cli import comparing, cuts, filters, output
 from circuitdb.cli.correlate import Over
 from circuitdb.cli.options import Ask, On, OnScores, question
 from circuitdb.errors import UsageError
@@ -38,7 +38,7 @@ class Order(StrEnum):
 
 _COMPARED = (*(one.name for one in comparing.COMPARISON), "on")
 _OF = {  # options that are not for every figure
-    Drawn.SIMILARITY: (*_COMPARED, "corrected", "order"),
+    Drawn.SIMILARITY: (*_COMPARED, "corrected", "order", "against"),
     Drawn.FAMILIES: (*_COMPARED, "corrected", "every_pair"),
     Drawn.CONTAINMENT: tuple(one.name for one in cuts.ONE),
     Drawn.ACCURACY: (*_COMPARED, "with_", "over", "reader"),
@@ -65,6 +65,10 @@ def plot(
     order: Annotated[
         Order, typer.Option("--order", help="similarity: by the subtasks' parameters, or like beside like.")
     ] = Order.PARAMETER,
+    against: Annotated[
+        list[str] | None,
+        typer.Option("--against", metavar="FILTER=VALUE", help="similarity: to a second set, of other filters."),
+    ] = None,
     every_pair: Annotated[
         bool, typer.Option("--every-pair", help="families: classes in which every pair reaches alpha.")
     ] = False,
@@ -89,6 +93,8 @@ def plot(
     from circuitdb.queries.families import family_sweep
 
     _refuse_others(context, drawn)
+    if against and order is Order.LIKENESS:
+        raise UsageError("--order is of the circuits of one set; leave out --against.")
     output.refuse_existing(file, force=force)
     form = Path(file).suffix.lower().removeprefix(".")
     if form not in plots.FORMATS:
@@ -106,6 +112,12 @@ def plot(
     elif drawn is Drawn.CIRCUIT:
         answer = scores = ask.database.node_scores(_one(ask))
         figure = plots.circuit(scores)
+    elif against:
+        second = filters.from_texts("--against", against)
+        answer = crossed = ask.database.between(
+            ask.filters, {**ask.filters, **second}, corrected=corrected, on=on.value, **ask.comparison
+        )
+        figure = plots.between(crossed, corrected=corrected)
     else:
         answer = compared = ask.database.similarity(corrected=corrected, on=on.value, **ask.comparison, **ask.filters)
         if drawn is Drawn.SIMILARITY:

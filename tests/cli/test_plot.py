@@ -49,6 +49,10 @@ def test_each_kind(cli: Cli, arguments: list[str]) -> None:
         (["similarity", "--every-pair", "-o", "a.png"], "--every-pair is for families, not for similarity."),
         (["families", "--filter", "x", "-o", "a.png"], "--filter is for accuracy, not for families."),
         (
+            ["similarity", "--order", "likeness", "--against", "circuit=2", "-o", "a.png"],
+            "--order is of the circuits of one set; leave out --against.",
+        ),
+        (
             ["circuit", "--top", "5", "-o", "a.png"],
             "--top is for similarity and families and containment and accuracy, not for circuit.",
         ),
@@ -76,10 +80,14 @@ def test_a_figure_is_of_what_the_table_shows(cli: Cli, shared_store: Path) -> No
     asked = ["--kind", "kappa", "--top", "20", "--source", "head", "--circuit", "1", "--circuit", "5"]
     for figure, table in (
         (["similarity"], ["similarity", "--long"]),
+        (
+            ["similarity", "--against", "circuit=9", "--force"],
+            ["similarity", "--against", "circuit=9", "--long"],
+        ),
         (["families", "--every-pair"], ["families", "--sweep", "--every-pair"]),
         (["accuracy"], ["correlate"]),
     ):
-        cli("plot", *figure, *asked, "-o", f"{figure[0]}.svg")
+        assert cli("plot", *figure, *asked, "-o", f"{figure[0]}.svg").code == 0
         title = json.loads(cli(*table, *asked, "--json").out)["title"]
         assert html.escape(title, quote=False) in Path(f"{figure[0]}.svg").read_text()
     cli("plot", "containment", "--share", "0.1", "--prune", "--circuit", "1", "-o", "containment.svg")

@@ -91,6 +91,7 @@ def figures(db: Database, models: Database) -> dict[str, Figure]:
         "containment": plots.containment(db.containment(top=20)),
         "accuracy": plots.accuracy(db.correlate()),
         "models": plots.accuracy(models.correlate(over="models")),
+        "between": plots.between(db.between({"circuits": [1, 2, 3]}, {"circuits": [5, 9]})),
         "long": plots.similarity(
             db.similarity(kind="kappa", top=20, layers=(0, 1), source=("head", "mlp"), target="head", nonzero=True)
         ),
@@ -98,7 +99,9 @@ def figures(db: Database, models: Database) -> dict[str, Figure]:
     }
 
 
-KINDS = ["similarity", "likeness", "families", "containment", "accuracy", "models", "circuit"]
+KINDS = [
+    "similarity", "likeness", "long", "between", "families", "classes", "containment", "accuracy", "models", "circuit",
+]  # fmt: skip
 
 
 def test_long_names_and_many_circuits_fit_too() -> None:
@@ -161,6 +164,20 @@ def test_another_coefficient_is_named(db: Database) -> None:
     found = db.similarity(kind="cosine", level="node")
     label = f"similarity of signed scores\n(cosine over nodes; median ceiling {np.median(pairs(found.ceiling)):.2f})"
     assert label in words(plots.similarity(found))
+
+
+def test_two_sets_stand_beside_the_reliabilities_of_both(db: Database, figures: dict[str, Figure]) -> None:
+    found = db.between({"circuits": [1, 2, 3]}, {"circuits": [5, 9]})
+    beside, matrix, below = cells(figures["between"])
+    np.testing.assert_allclose(matrix, found.matrix)
+    np.testing.assert_allclose(beside[:, 0], db.similarity().reliabilities[:3])
+    np.testing.assert_allclose(below[0], db.similarity().reliabilities[[4, 8]])
+    label = f"similarity of signed scores\n(Spearman's rho; median ceiling {np.median(found.ceiling):.2f})"
+    assert {"1+1", "1+3", "2+2", "3+3", label, f"{found.matrix[0, 1]:.2f}"} <= set(words(figures["between"]))
+    corrected = db.between({"circuits": [1, 2, 3]}, {"circuits": [5, 9]}, kind="cosine")
+    figure = plots.between(corrected, corrected=True)
+    np.testing.assert_allclose(cells(figure)[1], corrected.corrected)
+    assert "similarity of signed scores\n(cosine, corrected for attenuation)" in words(figure)
 
 
 def test_like_stands_beside_like(db: Database, figures: dict[str, Figure]) -> None:
