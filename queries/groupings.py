@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Unpack
 
-from circuitdb.queries import barcode, embedding, families
+from circuitdb.queries import barcode, births, embedding, families
 from circuitdb.queries.asked import Asked
 from circuitdb.queries.comparisons import Comparisons
 from circuitdb.queries.result import Result
@@ -54,6 +55,34 @@ class Groupings(Comparisons):
         """
         found = self.similarity(on=on, corrected=corrected, **asked)
         return barcode.barcode(found, corrected=corrected, share=share)
+
+    def family_births(
+        self, *, corrected: bool = False, every_pair: bool = False, on: str = "signed", **asked: Unpack[Asked]
+    ) -> Result:
+        """How the births of families spread over alpha, one row an alpha at which some are born, ascending.
+
+        A family is born where two part as alpha rises: `n_born` of them just above this `alpha`, `n_so_far` up to
+        there, which is the `share` (0..1) of all births.
+        """
+        found = self.similarity(on=on, corrected=corrected, **asked)
+        return births.family_births(found, corrected=corrected, every_pair=every_pair)
+
+    def family_bands(
+        self,
+        shares: float | Iterable[float] = births.SHARES,
+        *,
+        corrected: bool = False,
+        every_pair: bool = False,
+        on: str = "signed",
+        **asked: Unpack[Asked],
+    ) -> Result:
+        """The alpha in which given shares (0..1) of the families appear, one row a share.
+
+        `n_born` is how many births it takes. They have appeared by alpha = `appeared_by` as alpha rises from below, and
+        `low` to `high` is the narrowest band of alpha that holds as many, wherever it lies; NULL where none is born.
+        """
+        found = self.similarity(on=on, corrected=corrected, **asked)
+        return births.family_bands(found, shares, corrected=corrected, every_pair=every_pair)
 
     def dendrogram(
         self, *, corrected: bool = False, every_pair: bool = False, on: str = "signed", **asked: Unpack[Asked]
