@@ -25,8 +25,8 @@ def of(pairs: dict[str, float], circuits: str, others: float) -> Similarity:
     n = len(circuits)
     values = np.full((n, n), others)
     np.fill_diagonal(values, 1)
-    for (a, b), value in pairs.items():
-        i, j = circuits.index(a), circuits.index(b)
+    for pair, value in pairs.items():
+        i, j = (circuits.index(circuit) for circuit in pair)
         values[i, j] = values[j, i] = value
     return like(values, circuits)
 
