@@ -40,6 +40,13 @@ class Evaluations(Measuring):
 
         Filters choose circuits, as everywhere, and these the evaluations of their models and subtasks; without filters
         all are given, also of subtasks that have no circuit.
+
+        >>> for row in db.evaluations(subtask=["1+1", "2+2"]).rows():
+        ...     print(row["source"], row["subtask"], row["metric"], row["value"])
+        circuitdb 1+1 accuracy 0.9
+        board 1+1 acc 0.7
+        circuitdb 2+2 accuracy 0.8
+        board 2+2 acc 0.6
         """
         asked = wanted(where)
         everything = not asked
@@ -64,6 +71,15 @@ class Evaluations(Measuring):
         is before the last slash of a model's name).
 
         Raises UsageError for evaluations that the database does not have.
+
+        >>> for row in db.evaluation_map("board").rows():
+        ...     print(row["external"], "->", row["internal"])
+        toy -> toy
+        1+1 -> addition/1+1
+        2+2 -> addition/2+2
+        None -> addition/1+2
+        None -> addition/2+1
+        three -> None
         """
         with reading(self.path, timeout=self.timeout) as connection:
             return _map(connection, name)
@@ -90,6 +106,14 @@ class Evaluations(Measuring):
         become NULL. Where all files are tables, `evals.NAME` has them as they are.
 
         Raises UsageError for a file that can't be read, that contradicts itself, or for a name that is taken.
+
+        >>> db.add_evaluations(["board.json"], "copy").title.partition(";")[0]
+        'copy: 3 values from 1 file (json)'
+        >>> _ = db.add_evaluations(["board.json"], "there", attach=True)
+        >>> db.sql("SELECT subtask, acc FROM evals.there ORDER BY acc LIMIT 1")
+        1 row
+        subtask  acc
+        three    0.1
         """
         paths = [Path(file) for file in files]
         told = columns or Columns()
@@ -107,12 +131,23 @@ class Evaluations(Measuring):
         return Result(found.table, f"{title}; {found.title}", (*imported.notes, *found.notes))
 
     def map_evaluations(self, name: str, mapping: Sequence[Mapping]) -> Result:
-        """Say what names in added evaluations stand for, and see the map: `evaluation_map`. Raises UsageError."""
+        """Say what names in added evaluations stand for, and see the map: `evaluation_map`. Raises UsageError.
+
+        >>> from circuitdb.evals.writer import Mapping
+        >>> found = db.map_evaluations("board", [Mapping("subtask", "three", "1+2")])
+        >>> [row["internal"] for row in found.rows() if row["how"] == "given"]
+        ['addition/1+2']
+        """
         writer.map_names(self.path, name, mapping, timeout=self.timeout)
         return self.evaluation_map(name)
 
     def remove_evaluations(self, name: str) -> None:
-        """Take added evaluations away, with their map. Raises UsageError where there are none of that name."""
+        """Take added evaluations away, with their map. Raises UsageError where there are none of that name.
+
+        >>> db.remove_evaluations("board")
+        >>> "board" in [row["source"] for row in db.evaluations().rows()]
+        False
+        """
         writer.remove(self.path, name, timeout=self.timeout)
 
     def correlate(
@@ -134,6 +169,10 @@ class Evaluations(Measuring):
         say what similarity is, as in `similarity`.
 
         Raises UsageError for a metric that the database does not have, or where several values leave a choice.
+
+        >>> (row,) = db.correlate("circuitdb.accuracy").rows()
+        >>> row["n"], round(row["rho"], 3), round(row["p_value"], 3)
+        (4, 0.8, 0.333)
         """
         if over not in ("subtasks", "models"):
             raise UsageError(f"over={over!r} is neither 'subtasks' nor 'models'.")
