@@ -35,6 +35,14 @@ class HardCircuits(Asking):
         matrix.
 
         Raises UsageError if the circuits are of different graph shapes, or for two cuts at once.
+
+        >>> db.containment(top=3).wide()
+        Containment of 4 circuits, each cut to its 3 strongest of 8 edges; the row's share that is in the column
+        label  chance     1+1     1+2     2+1     2+2
+        1+1     0.375       1  0.6667  0.3333       1
+        1+2     0.375  0.6667       1  0.6667  0.6667
+        2+1     0.375  0.3333  0.6667       1  0.3333
+        2+2     0.375       1  0.6667  0.3333       1
         """
         where, cut = parted_cut(asked)
         scores, shape = self._scores(where)
@@ -45,6 +53,11 @@ class HardCircuits(Asking):
 
         A circuit is in another if all but a `tolerance` of its edges are; circuits that lie in each other count as one.
         The cut is asked for as in `containment`.
+
+        >>> for row in db.containment_order(threshold=5).result().rows():
+        ...     print(row["circuit"], "in", row["contained_in"])
+        2+2 in 1+1 = 1+2
+        2+1 in None
         """
         where, cut = parted_cut(asked)
         scores, shape = self._scores(where)
@@ -66,6 +79,10 @@ class HardCircuits(Asking):
         has. The title counts them, beside what chance would give for circuits of the same sizes.
 
         Raises UsageError for `cuts` and the keywords of one beside them.
+
+        >>> found = db.inclusion(top=3, consensus=0.5)
+        >>> [(row["edge"], row["inclusion"], row["kind"]) for row in found.rows()[:2]]
+        [('input->a0.h0<v>', 1.0, 'core'), ('input->a0.h0<k>', 0.75, 'consensus')]
         """
         where, cut = parted_cut(asked)
         if cuts is None:
@@ -76,7 +93,15 @@ class HardCircuits(Asking):
         return inclusion.inclusion(scores, cuts, shape, consensus=consensus, least=least)
 
     def hard_circuit(self, circuit: int, **asked: Unpack[Cutting]) -> Result:
-        """The edges of one hard circuit in edge order: edge, source, target, score, edge_id; cut: see `containment`."""
+        """The edges of one hard circuit in edge order: edge, source, target, score, edge_id; cut: see `containment`.
+
+        >>> db.hard_circuit(1, top=3)
+        3 edges of circuit 1 (1+1), cut to its 3 strongest of 8 edges
+        edge             source  target    score  edge_id
+        input->a0.h0<q>  input   a0.h0<q>      8        0
+        input->a0.h0<k>  input   a0.h0<k>      7        1
+        input->a0.h0<v>  input   a0.h0<v>      6        2
+        """
         cut = Cut.of(**asked)
         circuit = arguments.whole("circuit", circuit)
         with reading(self.path, timeout=self.timeout) as connection:
