@@ -4,7 +4,7 @@ Questions are dealt into folds first and paired within their fold, so that folds
 correlation is that of independent samples. Within a fold every question is a partner at most once: no single prompt
 weighs more than another. Every pair is checked by itself; a question without a partner is skipped, and the reason kept.
 
-Where the task gives the corrupted prompt, that one is the partner, and the folds are dealt over the questions alike.
+Where the task gives the corrupted prompt, that one is the partner, and the folds are dealt over the pairs.
 """
 
 from __future__ import annotations
@@ -67,17 +67,19 @@ def pair_given(
     compared: int,
     shots: Sequence[Question] = (),
 ) -> Pairing:
-    """Deal the questions into `folds` folds, each with the partner that its task gives; `compared` as in `pair`.
+    """Deal the questions that can be a pair with the partner that their task gives into `folds` folds.
 
-    A question whose partner is one of the `shots` is skipped: they would give the answer away in one of the runs alone.
+    `compared` as in `pair`. A question whose partner is one of the `shots` is skipped: they would give the answer away
+    in one of the runs alone.
     """
     solved = {shot.prompt for shot in shots}
-    return Pairing(
-        tuple(
-            _refusal(clean, corrupted, compared, solved) or Pair(clean, corrupted, number % folds)
-            for number, (clean, corrupted) in enumerate(zip(questions, partners, strict=True))
-        )
-    )
+    outcomes: list[Pair | str] = []
+    n_pairs = 0
+    for clean, corrupted in zip(questions, partners, strict=True):
+        reason = _refusal(clean, corrupted, compared, solved)
+        outcomes.append(reason or Pair(clean, corrupted, n_pairs % folds))
+        n_pairs += reason is None
+    return Pairing(tuple(outcomes))
 
 
 def _refusal(clean: TokenisedQuestion, corrupted: TokenisedQuestion, compared: int, solved: set[str]) -> str | None:

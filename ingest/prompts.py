@@ -29,10 +29,11 @@ def prompt_set(task: Task, subtask: Subtask, *, n_examples: int, shots: int, see
     """
     drawn = task.questions(subtask, n_examples + shots, seed)
     if len(drawn) < shots + 2:
+        number = f"{len(drawn)} different question{'s' * (len(drawn) != 1)}"
         message = (
-            f"{task.name} {subtask.name} has {len(drawn)} different questions; {shots} shots and a pair to score need "
+            f"{task.name} {subtask.name} has {number}; {shots} shots and a pair to score need "
             f"{shots + 2}: {'use fewer shots' if shots else 'it needs more'}."
         )
-        raise TaskError(drawn[0].told(message) if drawn else message)
+        raise TaskError(min(drawn, key=lambda question: question.row).told(message) if drawn else message)
     header = "".join(f"{shot.solved}\n" for shot in drawn[:shots])
     return PromptSet(header, tuple(drawn[shots:]), tuple(drawn[:shots]))

@@ -353,7 +353,7 @@ def test_a_cell_without_a_pair_is_reported_as_failed(digits_model: LoadedModel, 
     (outcome,) = ingest(Store(tmp_path / "c.duckdb"), digits_model, Few(n), options)
     assert outcome.status == "failed"
     assert outcome.reason == (
-        f"addition 1+1 has {n} different questions; 0 shots and a pair to score need 2: it needs more."
+        f"addition 1+1 has {n} different question{'s' * (n != 1)}; 0 shots and a pair to score need 2: it needs more."
     )
 
 

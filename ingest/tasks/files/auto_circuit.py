@@ -38,6 +38,6 @@ def _values(path: Path, number: int, prompt: object) -> tuple[object, ...]:
         if name.endswith("answers"):
             given = given[0] if isinstance(given, list) and given else given
         if not isinstance(given, str):
-            raise UsageError(f"{where}: its {name} are no text; prompts of token ids are for models without words.")
+            raise UsageError(f"{where}: {name} is no text; a prompt of token ids is not read.")
         found.append(given or None)
     return tuple(found)

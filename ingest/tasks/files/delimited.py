@@ -22,7 +22,9 @@ def read(path: Path) -> Sheet:
     try:
         rows.extend(csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
-        raise UsageError(f"{path.name}, row {len(rows) + 1}: it is no valid CSV ({error}).") from error
+        open_ended = str(error) == "unexpected end of data"
+        reason = "a quotation mark that opens in it never closes" if open_ended else f"it is no valid CSV ({error})"
+        raise UsageError(f"{path.name}, row {len(rows) + 1}: {reason}.") from error
     numbered = [(number, row) for number, row in enumerate(rows, start=1) if row]
     if not numbered:
         raise UsageError(f"{path.name}, row 1: the file is empty.")

@@ -19,7 +19,8 @@ def read(path: Path) -> Sheet:
     try:
         table = pyarrow.parquet.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path.name} can't be read as Parquet: {str(error).splitlines()[0]}") from error
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise UsageError(f"{path.name} can't be read as Parquet: {reason}.") from error
     names = ["" if name == _INDEX else name for name in table.column_names]
     columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
     lines = [Line(number, tuple(map(_cell, values))) for number, values in enumerate(zip(*columns, strict=True), 1)]

@@ -79,7 +79,7 @@ def _columns(found: Sheet) -> _Columns:
     clean = [places[column] for column in _CLEAN if column in places]
     if len(clean) > 1:
         raise found.error(1, "there are columns clean and prompt, which mean the same; keep one.")
-    for column, missing in (("clean", not clean), (_ANSWER, _ANSWER not in places)):
+    for column, missing in (("clean or prompt", not clean), (_ANSWER, _ANSWER not in places)):
         if missing:
             raise found.error(1, f"there is no column {column}; the columns are {', '.join(found.columns)}.")
     if _OTHER in places and _CORRUPTED not in places:
@@ -174,8 +174,8 @@ def _check_pairable(found: Sheet, asked: Sequence[Question]) -> None:
     if len(answers) == 1:
         raise found.error(
             asked[0].row,
-            f"its answer {asked[0].answer!r} is that of all rows; a partner has another answer, so give some rows "
-            f"others, or all of them a partner in a column {_CORRUPTED}.",
+            f"its answer {asked[0].answer!r} is the answer of every row, and a partner needs another; add rows "
+            f"with other answers, or a column {_CORRUPTED} with a partner for each.",
         )
 
 

@@ -14,7 +14,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-# In a text of UTF-16 that is mostly Latin every other byte is zero; UTF-8 has none.
+# Without a mark UTF-16 shows by its zero bytes: in Latin letters every other one; UTF-8 has none.
 _LOOKED_AT = 1000
 
 
@@ -37,10 +37,11 @@ def read(path: Path, row_of: Callable[[str], int]) -> str:
         raise UsageError(
             f"{path.name}, row {row_of(before)}: byte 0x{byte.hex()} is no UTF-8{hint}; save the file as UTF-8."
         ) from error
-    if "\0" in text[:_LOOKED_AT]:
+    if text[:_LOOKED_AT].count("\0") > len(text[:_LOOKED_AT]) // 4:
         raise UsageError(f"{path.name}, row 1: the file is in UTF-16, or no text at all; save it as UTF-8.")
     if "\0" in text:
-        raise UsageError(f"{path.name}, row {row_of(text.partition(chr(0))[0])}: a zero byte is no text.")
+        row = row_of(text.partition("\0")[0])
+        raise UsageError(f"{path.name}, row {row}: there is a zero byte, which is no text; take it out.")
     return text.replace("\r\n", "\n")
 
 
