@@ -85,11 +85,12 @@ def ingest(
     # TransformerLens looks for optional parts of itself while it is imported, and says so.
     logging.disable(logging.WARNING)
     from circuitdb.cli.progress import IngestProgress
-    from circuitdb.ingest import FileTask, load_model
+    from circuitdb.ingest import load_model
     from circuitdb.ingest.forecast import forecast
     from circuitdb.ingest.plan import Options
     from circuitdb.ingest.run import ingest as run
     from circuitdb.ingest.tasks import registry
+    from circuitdb.ingest.tasks.file_task import FileTask
     from circuitdb.store import Store
 
     chosen = registry.find(task, {"digits": digits}, called=task_name)
@@ -170,6 +171,6 @@ def _plan(planned: Sequence[Forecast], model: LoadedModel, task: Task, db: str) 
 
 def _notes(task: Task) -> tuple[str, ...]:
     """What must be said of a file that the task was read from."""
-    from circuitdb.ingest import FileTask
+    from circuitdb.ingest.tasks.file_task import FileTask
 
     return task.notes if isinstance(task, FileTask) else ()

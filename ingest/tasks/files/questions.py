@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from circuitdb.ingest.tasks.files import eap_ig
 from circuitdb.ingest.tasks.files.parameters import Parameter, parameters
@@ -126,10 +126,10 @@ def _question(found: Sheet, line: Line, columns: _Columns) -> Question:
         return clean
     partner = _asked(found, line, columns.corrupted, columns.other)
     if columns.other is None:
-        partner = Question(partner.prompt, "", clean.gap, file=found.file, row=line.number)
+        partner = replace(partner, gap=clean.gap)
     if partner.prompt == clean.prompt:
         raise found.error(line.number, "its clean and its corrupted prompt are the same, so nothing could be scored.")
-    return Question(clean.prompt, clean.answer, clean.gap, partner, clean.answer_id, file=found.file, row=line.number)
+    return replace(clean, corrupted=partner)
 
 
 def _asked(found: Sheet, line: Line, place: int, answered: int | None) -> Question:
@@ -143,7 +143,7 @@ def _asked(found: Sheet, line: Line, place: int, answered: int | None) -> Questi
         if "\n" in answer.strip() or "\r" in answer.strip():
             raise found.error(line.number, f"{found.columns[answered]} has a line break; an answer is of one line.")
     prompt, gap = (prompt, "") if found.token_ids else _gap(prompt, answer, own=found.own_gap)
-    return Question(prompt, answer.strip(), gap, None, answer_id, file=found.file, row=line.number)
+    return Question(prompt, answer.strip(), gap, answer_id=answer_id, file=found.file, row=line.number)
 
 
 def _gap(prompt: str, answer: str, *, own: bool) -> tuple[str, str]:
