@@ -13,6 +13,7 @@ from circuitdb.ingest.models import LoadedModel, load_model
 from circuitdb.ingest.plan import Options
 from circuitdb.ingest.run import Outcome, ingest
 from circuitdb.ingest.scoring import EdgeScores, score_edges
+from circuitdb.ingest.tasks.file_task import FileTask
 from circuitdb.ingest.tasks.task import Question, Task
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "CircuitValues",
     "Cuts",
     "EdgeScores",
+    "FileTask",
     "LoadedModel",
     "Options",
     "Outcome",

@@ -21,6 +21,7 @@ from circuitdb.ingest.plan import Job, Options, plan
 from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.sequences import groups
 from circuitdb.ingest.tasks.task import Task
+from circuitdb.ingest.tokens import spelt
 from circuitdb.store import Store, read_finished
 
 # DuckDB's bytes for the score of one edge, measured on 500 circuits of 123,211 edges.
@@ -51,6 +52,7 @@ def forecast(store: Store, model: LoadedModel, task: Task, options: Options) -> 
     Raises UsageError and ModelError as `ingest` does.
     """
     scorer = options.scorer(model)
+    task = spelt(model, task)
     stored = read_finished(store, by_example=options.by_example) if Path(store.path).exists() else {}
     planned: list[Job | Forecast] = []
     for subtask in task.subtasks():

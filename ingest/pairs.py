@@ -3,6 +3,8 @@
 Questions are dealt into folds first and paired within their fold, so that folds have no question in common and their
 correlation is that of independent samples. Within a fold every question is a partner at most once: no single prompt
 weighs more than another. Every pair is checked by itself; a question without a partner is skipped, and the reason kept.
+
+Where the task gives the corrupted prompt, that one is the partner, and the folds are dealt over the pairs.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from circuitdb.ingest.tasks.task import Question
 from circuitdb.ingest.tokens import TokenisedQuestion
 
 # Costs of the matching: an impossible partner is dearer than any number of possible ones.
@@ -54,6 +57,47 @@ def pair(questions: Sequence[TokenisedQuestion], *, folds: int, compared: int) -
             members = [i for i in dealt if len(questions[i].ids) == length]
             _match(questions, members, fold, outcomes, compared)
     return Pairing(tuple(outcomes))
+
+
+def pair_given(
+    questions: Sequence[TokenisedQuestion],
+    partners: Sequence[TokenisedQuestion],
+    *,
+    folds: int,
+    compared: int,
+    shots: Sequence[Question] = (),
+) -> Pairing:
+    """Deal the questions that can be a pair with the partner that their task gives into `folds` folds.
+
+    `compared` as in `pair`. A question whose partner is one of the `shots` is skipped: they would give the answer away
+    in one of the runs alone.
+    """
+    solved = {shot.prompt for shot in shots}
+    outcomes: list[Pair | str] = []
+    n_pairs = 0
+    for clean, corrupted in zip(questions, partners, strict=True):
+        reason = _refusal(clean, corrupted, compared, solved)
+        outcomes.append(reason or Pair(clean, corrupted, n_pairs % folds))
+        n_pairs += reason is None
+    return Pairing(tuple(outcomes))
+
+
+def _refusal(clean: TokenisedQuestion, corrupted: TokenisedQuestion, compared: int, solved: set[str]) -> str | None:
+    """Why a question and the partner that is given can't be a pair."""
+    reason = None
+    if corrupted.question.prompt in solved:
+        reason = "its corrupted prompt stands among the shots"
+    elif len(clean.ids) != len(corrupted.ids):
+        reason = f"its clean prompt has {len(clean.ids)} tokens and its corrupted one {len(corrupted.ids)}"
+    elif compared and not corrupted.answer_ids:
+        reason = "it has no corrupted answer that the answer could be compared with"
+    elif compared and bool(_same([clean.answer_ids, corrupted.answer_ids], compared)[0, 1]):
+        reason = (
+            "its answer and its corrupted answer begin with the same token"
+            if compared == 1
+            else ("its answer and its corrupted answer do not differ in a token")
+        )
+    return None if reason is None else clean.question.told(reason)
 
 
 def _match(

@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 from circuitdb.errors import TaskError, UsageError
 from circuitdb.ingest import methods, metrics
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.pairs import Pairing, pair
+from circuitdb.ingest.pairs import Pairing, pair, pair_given
 from circuitdb.ingest.prompts import prompt_set
 from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.sequences import POSITIONS, Sequences, sequences
 from circuitdb.ingest.tasks.task import Task
-from circuitdb.ingest.tokens import TokenisedQuestion, tokenise
+from circuitdb.ingest.tokens import TokenisedQuestion, tokenise, tokenise_corrupted
 from circuitdb.records import Json, Subtask, canonical_json, digest
 
 # Raised when the meaning of a score changes, so that circuits of the old meaning are not taken for the new.
 SCORE_VERSION = 1
 # The answers of all questions are at most so long that comparing more of their tokens is comparing all of them.
 _ALL_TOKENS = 10_000
+# Of the reasons why questions have no partner, this many are told where that is an error.
+_SHOWN_REASONS = 3
 
 
 @dataclass(frozen=True)
@@ -119,21 +121,24 @@ def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> 
     drawn = prompt_set(task, subtask, n_examples=options.n_examples, shots=options.shots, seed=options.seed)
     questions = tuple(tokenise(model, drawn.header, question) for question in drawn.questions)
     read = options.positions != "last"
-    longest = max(len(question.ids) + read * len(question.line_ids) for question in questions)
-    if longest > model.n_context:
+    brought = [tokenise_corrupted(model, drawn.header, question) for question in drawn.questions]
+    longest = max((*questions, *filter(None, brought)), key=lambda question: _length(question, read=read))
+    if _length(longest, read=read) > model.n_context:
         raise TaskError(
-            f"{task.name} {subtask.name} has prompts of {longest} tokens, more than the {model.n_context} of "
-            f"{model.record.name}'s context: use fewer shots."
+            longest.question.told(
+                f"{task.name} {subtask.name} has prompts of {_length(longest, read=read):,} tokens, more than the "
+                f"{model.n_context:,} of {model.record.name}'s context: "
+                f"{'use fewer shots' if options.shots else 'make them shorter'}."
+            )
         )
     compares = metrics.find(options.metric).needs_contrast and not options.against
-    pairing = pair(questions, folds=options.folds, compared=compares * (_ALL_TOKENS if read else 1))
-    n_filled = len({p.fold for p in pairing.pairs})
-    if n_filled < options.folds:
-        reasons = sorted({outcome for outcome in pairing.outcomes if isinstance(outcome, str)})
-        raise TaskError(
-            f"{task.name} {subtask.name} has pairs to score in {n_filled} of {options.folds} folds"
-            f"{': ' + '; '.join(reasons) if reasons else ''}; use more examples or fewer folds."
-        )
+    compared = compares * (_ALL_TOKENS if read else 1)
+    partners = [partner for partner in brought if partner is not None]
+    if len(partners) == len(questions):
+        pairing = pair_given(questions, partners, folds=options.folds, compared=compared, shots=drawn.shots)
+    else:
+        pairing = pair(questions, folds=options.folds, compared=compared)
+    _check_folds(task, subtask, questions, pairing, options.folds)
     others = [_others(model, drawn.header, p.clean, options) for p in pairing.pairs]
     run = tuple(sequences(p, options.positions, o) for p, o in zip(pairing.pairs, others, strict=True))
     for given in run if options.against else ():
@@ -145,6 +150,29 @@ def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> 
     return Job(subtask, questions, pairing, run, _spec(model, task, subtask, run, options))
 
 
+def _length(question: TokenisedQuestion, *, read: bool) -> int:
+    """Tokens of a prompt, and where they are `read` those of the answer and the end of its line."""
+    return len(question.ids) + read * len(question.line_ids)
+
+
+def _check_folds(
+    task: Task, subtask: Subtask, questions: tuple[TokenisedQuestion, ...], pairing: Pairing, folds: int
+) -> None:
+    """Raise TaskError unless every fold has a pair."""
+    n_filled = len({p.fold for p in pairing.pairs})
+    if n_filled == folds:
+        return
+    outcomes = sorted(zip(questions, pairing.outcomes, strict=True), key=lambda known: known[0].question.row)
+    reasons = list(dict.fromkeys(outcome for _, outcome in outcomes if isinstance(outcome, str)))
+    told = "; ".join(reasons[:_SHOWN_REASONS])
+    if len(reasons) > _SHOWN_REASONS:
+        told += f"; and {len(reasons) - _SHOWN_REASONS} more"
+    raise TaskError(
+        f"{task.name} {subtask.name} has pairs to score in {n_filled} of {folds} folds"
+        f"{': ' + told if told else ''}; use more examples or fewer folds."
+    )
+
+
 def _others(
     model: LoadedModel, header: str, question: TokenisedQuestion, options: Options
 ) -> list[tuple[int, ...]] | None:
@@ -152,7 +180,7 @@ def _others(
     if not options.against:
         return None
     asked = question.question
-    others = [tokenise(model, header, replace(asked, answer=text)) for text in options.against]
+    others = [tokenise(model, header, replace(asked, answer=text, answer_id=None)) for text in options.against]
     return [other.line_ids if options.positions == "all" else other.answer_ids for other in others]
 
 

@@ -15,10 +15,11 @@ from circuitdb.records import Subtask
 
 @dataclass(frozen=True)
 class PromptSet:
-    """The header that all prompts of a subtask begin with, and the questions to score."""
+    """The header that all prompts of a subtask begin with, the shots in it, and the questions to score."""
 
     header: str
     questions: tuple[Question, ...]
+    shots: tuple[Question, ...] = ()
 
 
 def prompt_set(task: Task, subtask: Subtask, *, n_examples: int, shots: int, seed: int) -> PromptSet:
@@ -28,9 +29,11 @@ def prompt_set(task: Task, subtask: Subtask, *, n_examples: int, shots: int, see
     """
     drawn = task.questions(subtask, n_examples + shots, seed)
     if len(drawn) < shots + 2:
-        raise TaskError(
-            f"{task.name} {subtask.name} has {len(drawn)} different questions; {shots} shots and a pair to score need "
-            f"{shots + 2}: use fewer shots."
+        number = f"{len(drawn)} different question{'s' * (len(drawn) != 1)}"
+        message = (
+            f"{task.name} {subtask.name} has {number}; {shots} shots and a pair to score need "
+            f"{shots + 2}: {'use fewer shots' if shots else 'it needs more'}."
         )
+        raise TaskError(min(drawn, key=lambda question: question.row).told(message) if drawn else message)
     header = "".join(f"{shot.solved}\n" for shot in drawn[:shots])
-    return PromptSet(header, tuple(drawn[shots:]))
+    return PromptSet(header, tuple(drawn[shots:]), tuple(drawn[:shots]))

@@ -26,7 +26,7 @@ from circuitdb.ingest.plan import Job, Options, plan
 from circuitdb.ingest.scoring import EdgeScores, Scorer
 from circuitdb.ingest.sequences import Sequences, groups
 from circuitdb.ingest.tasks.task import Task
-from circuitdb.ingest.tokens import starts_with_bos
+from circuitdb.ingest.tokens import spelt, starts_with_bos
 from circuitdb.records import Accuracy, Circuit, Example, Json
 from circuitdb.store import Store
 
@@ -112,6 +112,7 @@ def ingest(
     told = watcher or Silent()
     store.create()
     scorer = options.scorer(model)
+    task = spelt(model, task)
     planned: list[Job | Outcome] = []
     for subtask in task.subtasks():
         try:
@@ -224,7 +225,7 @@ def _examples(job: Job, texts: Sequence[str], right: Sequence[bool]) -> list[Exa
                 clean=question.text,
                 corrupted=partner.text if partner else None,
                 answer=question.question.answer,
-                corrupted_answer=partner.question.answer if partner else None,
+                corrupted_answer=(partner.question.answer or None) if partner else None,
                 n_tokens=len(question.ids),
                 fold=outcome.fold if isinstance(outcome, Pair) else None,
                 reason=None if isinstance(outcome, Pair) else outcome,

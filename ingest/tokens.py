@@ -7,12 +7,12 @@ always the one that predicts the first token of the answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from circuitdb.errors import ModelError, TaskError
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.tasks.task import Question
+from circuitdb.ingest.tasks.task import Question, SpeltTask, Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -35,28 +35,62 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
     Raises ModelError if the model has no tokenizer or its tokenizer puts two BOS tokens in front, TaskError if no
     boundary lies before the answer or the tokenizer does not know a part of the text.
     """
-    tokenizer = model.tokenizer
-    if tokenizer is None:
-        raise ModelError(f"{model.record.name} has no tokenizer; a task needs one (token ids can be scored without).")
+    tokenizer = _tokenizer(model)
     whole = _encode(tokenizer, header + question.solved)
     if _unknown(tokenizer) in tokenizer(f"{header}{question.solved}", add_special_tokens=False)["input_ids"]:
         raise TaskError(
-            f"The tokenizer of {model.record.name} has no token for a part of {question.solved!r} or of the shots "
-            "before it: it would stand as unknown."
+            question.told(
+                f"{model.record.name}'s tokenizer has no token for a part of {_short(question.solved)} or of the shots "
+                "before it: it would stand as unknown."
+            )
         )
-    for text in (f"{header}{question.prompt} ", f"{header}{question.prompt}"):
+    if question.answer_id is not None:
+        return _before_token(tokenizer, header, question, question.answer_id)
+    for text in dict.fromkeys((f"{header}{question.prompt}{question.gap}", f"{header}{question.prompt}")):
         ids = _encode(tokenizer, text)
         if len(ids) < len(whole) and whole[: len(ids)] == ids:
-            bos = tokenizer.bos_token_id
-            if bos is not None and ids[:2] == (bos, bos):
-                raise ModelError("The tokenizer puts two BOS tokens in front of a prompt; repair its settings first.")
+            _check_bos(tokenizer, ids)
             line = _encode(tokenizer, f"{header}{question.solved}\n")
             # Where the end of the line is no token of its own, the answer is all that can be told apart.
             follows = line if line[: len(ids)] == ids and _unknown(tokenizer) not in line[len(whole) :] else whole
             return TokenisedQuestion(question, text, ids, whole[len(ids) :], follows[len(ids) :])
     raise TaskError(
-        f"The tokenizer of {model.record.name} has no token boundary before the answer in {question.solved!r}."
+        question.told(
+            f"{model.record.name}'s tokenizer has no token boundary before the answer in {_short(question.solved)}."
+        )
     )
+
+
+def tokenise_corrupted(model: LoadedModel, header: str, question: Question) -> TokenisedQuestion | None:
+    """The partner that a question brings along, None if it brings none. Raises as `tokenise` does.
+
+    Where no answer of the partner is known, its prompt ends where it would before the question's own answer.
+    """
+    partner = question.corrupted
+    if partner is None:
+        return None
+    if partner.answer or partner.answer_id is not None:
+        return tokenise(model, header, partner)
+    found = tokenise(
+        model, header, replace(partner, answer=question.answer, answer_id=question.answer_id, gap=question.gap)
+    )
+    return replace(found, question=partner, answer_ids=(), line_ids=())
+
+
+def spelt(model: LoadedModel, task: Task) -> Task:
+    """The task with its answers as text, where it has them as ids of the model's tokenizer. Raises ModelError."""
+    if not isinstance(task, SpeltTask):
+        return task
+    tokenizer = _tokenizer(model)
+
+    def decode(token: int) -> str | None:
+        if not 0 <= token < len(tokenizer):
+            return None
+        # Twice, since some tokenizers drop the space of the first token of a text.
+        once, twice = str(tokenizer.decode([token])), str(tokenizer.decode([token, token]))
+        return twice[len(once) :] if twice.startswith(once) else once
+
+    return task.spelt(decode)
 
 
 def starts_with_bos(model: LoadedModel, ids: tuple[int, ...]) -> bool:
@@ -70,6 +104,35 @@ def _unknown(tokenizer: PreTrainedTokenizerBase) -> int | None:
     token = tokenizer.unk_token or getattr(core, "unk_token", None)
     found = tokenizer.convert_tokens_to_ids(token) if token else None
     return found if isinstance(found, int) else None
+
+
+def _tokenizer(model: LoadedModel) -> PreTrainedTokenizerBase:
+    if model.tokenizer is None:
+        raise ModelError(f"{model.record.name} has no tokenizer; a task needs one (token ids can be scored without).")
+    return model.tokenizer
+
+
+def _before_token(
+    tokenizer: PreTrainedTokenizerBase, header: str, question: Question, answer: int
+) -> TokenisedQuestion:
+    """A question whose answer is that very token: its prompt ends where it does, however both would be split."""
+    text = header + question.prompt
+    ids = _encode(tokenizer, text)
+    _check_bos(tokenizer, ids)
+    line = _encode(tokenizer, f"{header}{question.solved}\n")
+    follows = line[len(ids) :] if line[: len(ids) + 1] == (*ids, answer) else (answer,)
+    return TokenisedQuestion(question, text, ids, (answer,), follows)
+
+
+def _check_bos(tokenizer: PreTrainedTokenizerBase, ids: tuple[int, ...]) -> None:
+    bos = tokenizer.bos_token_id
+    if bos is not None and ids[:2] == (bos, bos):
+        raise ModelError("The tokenizer puts two BOS tokens in front of a prompt; repair its settings first.")
+
+
+def _short(text: str) -> str:
+    """A text in quotes, its middle left out where it is long."""
+    return repr(text if len(text) <= 80 else f"{text[:40]} ... {text[-30:]}")
 
 
 def _encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:

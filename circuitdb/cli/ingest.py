@@ -12,7 +12,7 @@ from circuitdb.cli.options import DEFAULT_DATABASE, DatabaseFile, Patience, form
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from circuitdb.ingest import LoadedModel
+    from circuitdb.ingest import LoadedModel, Task
     from circuitdb.ingest.forecast import Forecast
     from circuitdb.ingest.run import Outcome
     from circuitdb.queries.result import Result
@@ -21,9 +21,16 @@ if TYPE_CHECKING:
 def ingest(
     model: Annotated[str, typer.Option(metavar="NAME", help="Hub name, local folder or .gguf file.")],
     db: DatabaseFile = DEFAULT_DATABASE,
-    task: Annotated[str, typer.Option(metavar="NAME", help="Task: addition.")] = "addition",
+    task: Annotated[
+        str, typer.Option(metavar="NAME", help="Task: addition, or a .csv, .tsv, .json, .jsonl or .parquet file.")
+    ] = "addition",
+    task_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the database calls a file's task.")
+    ] = None,
     digits: Annotated[str, typer.Option(metavar="LIST", help="Digit counts of both operands: 1-3 or 1,2,4.")] = "1-3",
-    shots: Annotated[int, typer.Option(metavar="N", help="Solved questions before the scored one.")] = 3,
+    shots: Annotated[
+        int | None, typer.Option(metavar="N", help="Solved questions before the scored one; 3, of a file 0.")
+    ] = None,
     examples: Annotated[int, typer.Option(metavar="N", help="Questions of each subtask.")] = 16,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="eap-ig, eap, clean-corrupted, eap-ig-activations or exact.")
@@ -83,9 +90,12 @@ def ingest(
     from circuitdb.ingest.plan import Options
     from circuitdb.ingest.run import ingest as run
     from circuitdb.ingest.tasks import registry
+    from circuitdb.ingest.tasks.file_task import FileTask
     from circuitdb.store import Store
 
-    chosen = registry.find(task, {"digits": digits})
+    chosen = registry.find(task, {"digits": digits}, called=task_name)
+    if shots is None:
+        shots = 0 if isinstance(chosen, FileTask) else 3
     options = Options(
         method, steps, grid, metric, shots, examples, folds, seed, batch_size, ablation, positions,
         tuple(against or ()), by_example,
@@ -99,7 +109,7 @@ def ingest(
         loaded = load_model(model, name=model_name, revision=revision, dtype=dtype, device=device)
         if dry_run:
             planned = forecast(store, loaded, chosen, options)
-            output.answer(_plan(planned, loaded, chosen.name, db), form)
+            output.answer(_plan(planned, loaded, chosen, db), form)
             if any(subtask.status == "failed" for subtask in planned):
                 raise typer.Exit(diagnostics.FAILED)
             return
@@ -108,12 +118,12 @@ def ingest(
         except KeyboardInterrupt:
             diagnostics.warning(f"Stopped. What is scored is stored in {db}; the same command goes on from there.")
             raise
-    output.answer(_table(outcomes, loaded, chosen.name, db), form)
+    output.answer(_table(outcomes, loaded, chosen, db), form)
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(diagnostics.FAILED)
 
 
-def _table(outcomes: Sequence[Outcome], model: LoadedModel, task: str, db: str) -> Result:
+def _table(outcomes: Sequence[Outcome], model: LoadedModel, task: Task, db: str) -> Result:
     import pyarrow as pa
 
     from circuitdb.queries.result import Result
@@ -134,11 +144,11 @@ def _table(outcomes: Sequence[Outcome], model: LoadedModel, task: str, db: str) 
         for outcome in outcomes
         if outcome.n_nonfinite
     ]
-    title = f"{task} circuits of {model.record.name} in {db}"
-    return Result(pa.table(rows), title, (*notes, *model.notes))
+    title = f"{task.name} circuits of {model.record.name} in {db}"
+    return Result(pa.table(rows), title, (*notes, *_notes(task), *model.notes))
 
 
-def _plan(planned: Sequence[Forecast], model: LoadedModel, task: str, db: str) -> Result:
+def _plan(planned: Sequence[Forecast], model: LoadedModel, task: Task, db: str) -> Result:
     import pyarrow as pa
 
     from circuitdb.cli.progress import duration
@@ -154,6 +164,13 @@ def _plan(planned: Sequence[Forecast], model: LoadedModel, task: str, db: str) -
     rows["reason"] = pa.array([f.reason for f in planned], pa.string())
     missing = [f for f in planned if f.status == "missing"]
     time, disk = sum(f.seconds or 0.0 for f in missing), sum(f.disk or 0 for f in missing)
-    title = f"{len(missing)} of {len(planned)} {task} circuits of {model.record.name} to score into {db}"
+    title = f"{len(missing)} of {len(planned)} {task.name} circuits of {model.record.name} to score into {db}"
     notes = [f"Scoring will take about {duration(time)} and {disk / 1e6:,.0f} MB of disk; nothing was written."]
-    return Result(pa.table(rows), title, (*(notes if missing else ()), *model.notes))
+    return Result(pa.table(rows), title, (*(notes if missing else ()), *_notes(task), *model.notes))
+
+
+def _notes(task: Task) -> tuple[str, ...]:
+    """What must be said of a file that the task was read from."""
+    from circuitdb.ingest.tasks.file_task import FileTask
+
+    return task.notes if isinstance(task, FileTask) else ()

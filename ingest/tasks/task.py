@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from circuitdb.records import Subtask
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question as text and its right answer; between them stands one space: `12 + 7 =` and `19`."""
+    """A question as text and its right answer; between them stands `gap`, one space: `12 + 7 =` and `19`.
+
+    `corrupted` is its partner where the task gives one; the partner's answer is empty where it is not known.
+    `answer_id` is the answer as a token id, for a task that has no other. `file` and `row` tell where a question was
+    read from, to be named in what is said of it.
+    """
 
     prompt: str
     answer: str
+    gap: str = " "
+    corrupted: Question | None = None
+    answer_id: int | None = None
+    file: str = ""
+    row: int = 0
 
     @property
     def solved(self) -> str:
         """The question with its answer."""
-        return f"{self.prompt} {self.answer}"
+        return f"{self.prompt}{self.gap}{self.answer}"
+
+    def told(self, message: str) -> str:
+        """A sentence about this question, with its place in front if it has one."""
+        return f"{self.file}, row {self.row}: {message}" if self.file else message
 
 
 class Task(Protocol):
@@ -40,3 +55,11 @@ class Task(Protocol):
 
     def read_answer(self, text: str) -> str | None:
         """The answer in what the model wrote after the question; None if there is none."""
+
+
+@runtime_checkable
+class SpeltTask(Protocol):
+    """A task whose answers are token ids, and become text with a model's tokenizer."""
+
+    def spelt(self, decode: Callable[[int], str | None]) -> Task:
+        """The task with its answers as text; `decode` gives a token's text, None for an id that is no token."""

@@ -136,7 +136,7 @@ def test_a_text_that_the_tokenizer_does_not_know_is_refused(tmp_path: Path) -> N
     tokenizer.unk_token = "<end>"
     model = load_model(tiny_models.llama_folder(tmp_path / "tiny", tokenizer))
     assert planned(model, against=("12", "7")).sequences
-    with pytest.raises(TaskError, match=r"The tokenizer of tiny has no token for a part of '.* = 1x' or of the shots"):
+    with pytest.raises(TaskError, match=r"tiny's tokenizer has no token for a part of '.* = 1x' or of the shots"):
         planned(model, against=("12", "1x"))
 
 
@@ -353,7 +353,7 @@ def test_a_cell_without_a_pair_is_reported_as_failed(digits_model: LoadedModel, 
     (outcome,) = ingest(Store(tmp_path / "c.duckdb"), digits_model, Few(n), options)
     assert outcome.status == "failed"
     assert outcome.reason == (
-        f"addition 1+1 has {n} different questions; 0 shots and a pair to score need 2: use fewer shots."
+        f"addition 1+1 has {n} different question{'s' * (n != 1)}; 0 shots and a pair to score need 2: it needs more."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from pathlib import Path
 
 import torch
@@ -13,7 +14,12 @@ _NUMBERS = range(200)
 
 def digit_tokenizer() -> PreTrainedTokenizerFast:
     """Every character is a token, as for models that split numbers into digits."""
-    vocabulary = {character: i for i, character in enumerate(["<end>", *"0123456789+= \n"])}
+    return character_tokenizer("0123456789+= \n")
+
+
+def character_tokenizer(characters: str = "\n" + string.printable[:95]) -> PreTrainedTokenizerFast:
+    """Every character is a token; by default the printable ones of ASCII, newline first."""
+    vocabulary = {character: i for i, character in enumerate(["<end>", *characters])}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="<end>"))
     core.pre_tokenizer = pre_tokenizers.Split(Regex("[\\s\\S]"), "isolated")
     core.decoder = decoders.Fuse()
