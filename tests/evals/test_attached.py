@@ -155,7 +155,9 @@ def test_a_file_that_is_gone_is_a_sentence_where_it_is_needed(path: Path, board:
         lambda: db.correlate("board.acc"), lambda: db.sql("FROM evals.board"), lambda: db.sql("FROM evaluations"),
         lambda: db.map_evaluations("board", [Mapping("subtask", "9+9", None)]),
     ):  # fmt: skip
-        with pytest.raises(StoreError, match="evaluations board are attached from .*board.csv, which is not there any"):
+        with pytest.raises(
+            StoreError, match=r"evaluations board are attached from .*board.csv, which is not there any"
+        ):
             ask()
     assert len(db.sql("FROM circuits")) == len(db.circuits()) == 4
     assert db.sql("SELECT f1 FROM evals.other").rows() == [{"f1": 0.5}]
@@ -217,7 +219,7 @@ def test_the_guard_is_as_it_was(path: Path, board: Path) -> None:
             db.sql(statement)
     with reading(path) as connection:
         for statement in (f"FROM read_csv('{board}')", "SET enable_external_access = true"):
-            with pytest.raises(duckdb.Error, match="disabled|locked|Cannot change"):
+            with pytest.raises(duckdb.Error, match=r"disabled|locked|Cannot change"):
                 connection.execute(statement)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -182,3 +183,35 @@ def test_a_refused_file_leaves_the_database_as_it_was(path: Path, tmp_path: Path
         tables = ("evaluation_source", "imported_evaluation", "evaluation_name")
         assert [cursor.execute(f"SELECT count(*) FROM {table}").fetchone() for table in tables] == [(0,)] * 3
         cursor.close()
+
+
+@pytest.mark.parametrize("attach", [False, True])
+def test_a_name_that_is_another_but_for_case_is_refused(path: Path, tmp_path: Path, attach: bool) -> None:
+    """To SQL evals.board and evals.BOARD are one table."""
+    db = Database(path)
+    file = board(tmp_path, "tiny,1+1,0.5")
+    results = tmp_path / "results.json"
+    results.write_text('{"model_name": "tiny", "results": {"1+2": {"acc,none": 0.25}}}')
+    db.add_evaluations([file], "board", attach=attach)
+    for files in ([file], [results]):
+        for again in (False, True):
+            with pytest.raises(UsageError, match=r"The name 'BOARD' is board but for case.*choose another"):
+                db.add_evaluations(files, "BOARD", attach=attach, replace=again)
+    for ask in (db.remove_evaluations, lambda name: db.map_evaluations(name, [Mapping("model", "tiny", "tiny")])):
+        with pytest.raises(UsageError, match="There are no evaluations BOARD; the database has board"):
+            ask("BOARD")
+    assert db.sql("SELECT acc FROM evals.board").rows() == [{"acc": 0.5}]
+
+
+def test_of_names_that_an_older_version_took_one_keeps_its_table(path: Path, tmp_path: Path) -> None:
+    db = Database(path)
+    db.add_evaluations([board(tmp_path, "tiny,1+1,0.5")], "board")
+    with duckdb.connect(str(path)) as shell:  # those of a harness have no table, so that both names could be added
+        shell.execute(
+            "INSERT INTO evaluation_source (source, format, files, n_rows) VALUES ('BOARD', 'lm-eval', [], 0)"
+        )
+    db.remove_evaluations("BOARD")
+    assert db.sql("SELECT acc FROM evals.board").rows() == [{"acc": 0.5}]
+    db.remove_evaluations("board")
+    with pytest.raises(UsageError, match="board does not exist"):
+        db.sql("FROM evals.board")
