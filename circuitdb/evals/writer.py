@@ -16,7 +16,7 @@ from circuitdb.connection import transaction, writing
 from circuitdb.errors import UsageError
 from circuitdb.evals import attached, tables
 from circuitdb.evals.columns import Columns
-from circuitdb.evals.rows import Imported, as_table
+from circuitdb.evals.rows import Imported, as_table, check_text
 
 OURS = "circuitdb"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -126,6 +126,8 @@ def _map(connection: duckdb.DuckDBPyConnection, name: str, mapping: Sequence[Map
     for entry in mapping:
         if entry.kind not in KINDS:
             raise UsageError(f"A mapping is of kind model or subtask, not {entry.kind!r}.")
+        for text in (entry.external, entry.internal):
+            check_text(text, "The name")
     given = pa.table(
         {
             "source": pa.array([name] * len(mapping), pa.string()),
