@@ -30,7 +30,7 @@ def read(
     circuits: Sequence[int],
     filter: str | None = None,  # noqa: A002
 ) -> Values:
-    """Values of NAME.metric for circuits.
+    """Values of NAME.metric for circuits; a filter of '' is for those that were read without one.
 
     Raises UsageError if there is no such metric, or where several filters or several values of a cell leave a choice.
     """
@@ -45,11 +45,13 @@ def read(
     rows = named.run(
         connection, "metric_values", there, circuits=list(circuits), source=source, metric=metric, filter=filter
     ).to_pylist()
-    filters = sorted({row["filter"] for row in rows if row["filter"] is not None})
+    filters = sorted({row["filter"] or "" for row in rows})
     if len(filters) > 1:
-        raise UsageError(f"{name} was read with several filters ({enumeration(filters)}); choose one with filter.")
+        shown = enumeration([reader or "'' for none" for reader in filters])
+        raise UsageError(f"{name} was read with several filters ({shown}); choose one with filter.")
     if filter is not None and circuits and not rows:
-        raise UsageError(f"{name} was not read with the filter {filter}.")
+        how = f"with the filter {filter}" if filter else "without a filter"
+        raise UsageError(f"{name} was not read {how}.")
     found = Values({}, {}, there.notes)
     for row in rows:
         # A tool's mean over other rows may stand for a whole task, never for one of the subtasks that it is made of.

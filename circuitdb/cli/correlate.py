@@ -30,7 +30,9 @@ def correlate(
     ] = Over.SUBTASKS,
     reader: Annotated[
         str | None,
-        typer.Option("--filter", metavar="NAME", help="How the answer was read, where there are several ways."),
+        typer.Option(
+            "--filter", metavar="NAME", help="How the answer was read, where there are several ways; '' for none."
+        ),
     ] = None,
     points: Annotated[bool, typer.Option("--points", help="The points themselves, instead.")] = False,
     on: OnScores = On.SIGNED,

@@ -6,11 +6,11 @@ A table is long, with a column `metric` and a column `value`, or wide, with one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from circuitdb.errors import UsageError
-from circuitdb.evals.rows import Row, Table, missing, number, whole
+from circuitdb.evals.rows import Row, Table, infinities, missing, number, numeric, whole
 
 MODEL = ("model", "model_name", "model_id", "llm")
 SUBTASK = ("subtask", "task", "task_name", "dataset", "benchmark")
@@ -38,7 +38,10 @@ def rows(table: Table, columns: Columns, file: str) -> tuple[list[Row], list[str
     subtasks, subtask_column = _names(table, by_name, "subtask", columns.subtask_column, columns.subtask, SUBTASK, file)
     used = {model_column, subtask_column}
     if "metric" in by_name and "value" in by_name:
-        return _long(table, by_name, models, subtasks, file), []
+        found = _long(table, by_name, models, subtasks, file)
+        return found, infinities(
+            file, _cells(table, (by_name[name] for name in ("value", "stderr") if name in by_name))
+        )
     count = next((by_name[name] for name in _COUNT if name in by_name), None)
     counts = [whole(value) for value in table[count]] if count else [None] * n
     measured, texts = _metrics(table, used | {count})
@@ -47,17 +50,22 @@ def rows(table: Table, columns: Columns, file: str) -> tuple[list[Row], list[str
             f"{file}: no column of numbers is left for a metric beside {', '.join(sorted(filter(None, used)))}; it has "
             f"{', '.join(table)}."
         )
-    found = []
+    rows_: list[Row] = []
     for name in measured:
         errors = table.get(f"{name}{_STDERR}", [None] * n)
-        found += [
+        rows_ += [
             Row(model, subtask, name, number(value), None, number(error), size, file=file)
             for model, subtask, value, error, size in zip(models, subtasks, table[name], errors, counts, strict=True)
         ]
     notes = (
         [f"{file}: columns of text are no metrics, and only in the table itself: {', '.join(texts)}."] if texts else []
     )
-    return found, notes
+    beside = [f"{name}{_STDERR}" for name in measured if f"{name}{_STDERR}" in table]
+    return rows_, notes + infinities(file, _cells(table, [*measured, *beside]))
+
+
+def _cells(table: Table, names: Iterable[str]) -> Iterator[object]:
+    return (value for name in names for value in table[name])
 
 
 def _metrics(table: Table, used: set[str | None]) -> tuple[list[str], list[str]]:
@@ -68,8 +76,8 @@ def _metrics(table: Table, used: set[str | None]) -> tuple[list[str], list[str]]
         beside = name.endswith(_STDERR) and name.removesuffix(_STDERR) in table
         if name in used or name.strip().lower() in _IGNORED or beside:
             continue
-        numeric = all(missing(value) or number(value) is not None for value in values)
-        (measured if numeric and not all(map(missing, values)) else texts).append(name)
+        of_numbers = all(missing(value) or numeric(value) for value in values)
+        (measured if of_numbers and not all(map(missing, values)) else texts).append(name)
     return measured, texts
 
 
@@ -77,7 +85,7 @@ def _long(table: Table, by_name: dict[str, str], models: list[str], subtasks: li
     metric, value, kind, stderr, n = (
         table[by_name[name]] if name in by_name else [None] * len(models) for name in _LONG
     )
-    wrong = next((i for i, v in enumerate(value) if not missing(v) and number(v) is None), None)
+    wrong = next((i for i, v in enumerate(value) if not missing(v) and not numeric(v)), None)
     if wrong is not None:
         raise UsageError(f"{file}: the value of row {wrong + 1} is {value[wrong]!r}, which is no number.")
     lacking = next((i for i, m in enumerate(metric) if missing(m)), None)
@@ -116,4 +124,9 @@ def _names(
     lacking = next((i for i, value in enumerate(table[found]) if missing(value)), None)
     if lacking is not None:
         raise UsageError(f"{file}: row {lacking + 1} names no {what} in column {found}.")
+    several = next((i for i, value in enumerate(table[found]) if isinstance(value, list | dict)), None)
+    if several is not None:
+        raise UsageError(
+            f"{file}: the {what} of row {several + 1}, in column {found}, is a list or an object, no name."
+        )
     return [str(value) for value in table[found]], found

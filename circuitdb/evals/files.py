@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from circuitdb.errors import UsageError
-from circuitdb.evals import columns, inspect_log, lm_eval, tables
+from circuitdb.evals import columns, inspect_log, json_text, lm_eval, tables
 from circuitdb.evals.columns import Columns
-from circuitdb.evals.rows import Imported, Row, Table, distinct, missing, number
+from circuitdb.evals.rows import Imported, Row, Table, check_text, distinct, missing, number, numeric
 
 
 def read(paths: Sequence[Path], told: Columns, table: str | None = None) -> Imported:
@@ -24,7 +24,10 @@ def read(paths: Sequence[Path], told: Columns, table: str | None = None) -> Impo
     rows: list[Row] = []
     notes: list[str] = []
     raw: list[tuple[str, Table]] = []
+    for text in (told.model_column, told.subtask_column, told.model, told.subtask, table):
+        check_text(text, "The name")
     for path in paths:
+        check_text(str(path.absolute()), "The file")
         if not path.is_file():
             raise UsageError(
                 f"There is no file {path}." if not path.is_dir() else f"{path} is a folder; name its files."
@@ -44,12 +47,11 @@ def _one(path: Path, told: Columns, table: str | None) -> tuple[str, list[Row], 
     if path.suffix.lower() == ".eval":
         return ("inspect_ai", *inspect_log.rows(path, inspect_log.header(path)), None)
     if tables.kind_of(path) == "json":
-        values = tables.json_values(path)
+        values = json_text.values(path)
         if inspect_log.is_log(values[0] if values else None):
             return ("inspect_ai", *inspect_log.rows(path, dict(values[0])), None)  # type: ignore[call-overload]
         if lm_eval.is_results(values[0] if values else None):
-            found = lm_eval.results(path, dict(values[0]), told.model)  # type: ignore[call-overload]
-            return "lm-eval", found, [], None
+            return ("lm-eval", *lm_eval.results(path, dict(values[0]), told.model), None)  # type: ignore[call-overload]
         if path.suffix.lower() != ".json" and lm_eval.is_samples(path, values):
             return ("lm-eval", *lm_eval.samples(path, values, told.model, told.subtask), None)
     content = tables.read(path, table)
@@ -77,13 +79,14 @@ def _stacked(raw: Sequence[tuple[str, Table]], told: Columns) -> pa.Table:
 
 
 def _array(values: list[object], *, text: bool) -> pa.Array:
-    """BIGINT or DOUBLE where every value is such a number, VARCHAR otherwise or if `text`; N/A and NaN are NULL."""
+    """BIGINT or DOUBLE where every value is such a number, VARCHAR otherwise or if `text`.
+
+    N/A, NaN and the infinities of a column of numbers are NULL.
+    """
     known = [None if missing(value) else value for value in values]
     if not text and all(value is None or _is_whole(value) for value in known):
         return pa.array([None if value is None else int(str(value)) for value in known], pa.int64())
-    if not text and all(
-        value is None or (number(value) is not None and not isinstance(value, bool)) for value in known
-    ):
+    if not text and all(value is None or (numeric(value) and not isinstance(value, bool)) for value in known):
         return pa.array([None if value is None else number(value) for value in known], pa.float64())
     return pa.array([None if value is None else str(value) for value in known], pa.string())
 

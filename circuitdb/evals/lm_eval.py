@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from circuitdb.errors import UsageError
-from circuitdb.evals.rows import Row, missing, number, whole
+from circuitdb.evals.rows import Row, infinities, missing, number, numeric, whole
 
 _NO_METRIC = frozenset({"alias", "name", "sample_len", " ", ""})
 _STDERR = "_stderr"
@@ -32,9 +32,9 @@ def is_samples(path: Path, values: Sequence[object]) -> bool:
     return path.name.startswith("samples_") or (isinstance(first, dict) and {"doc_id", "filtered_resps"} <= set(first))
 
 
-def results(path: Path, value: Mapping[str, object], model: str | None = None) -> list[Row]:
-    """The rows of a file of results; `model` is taken before the name in it. Raises UsageError."""
-    name = model or _model(value)
+def results(path: Path, value: Mapping[str, object], model: str | None = None) -> tuple[list[Row], list[str]]:
+    """(rows, notes) of a file of results; `model` is taken before the name in it. Raises UsageError."""
+    name = model or _model(path, value)
     if not name:
         raise UsageError(f"{path} does not name its model; name it with --model-name.")
     groups = {
@@ -42,15 +42,17 @@ def results(path: Path, value: Mapping[str, object], model: str | None = None) -
         *(g for g, members in _mapping(value.get("group_subtasks")).items() if members),
     }
     sizes = _mapping(value.get("n-samples"))
-    found = []
+    found: list[Row] = []
+    cells: list[object] = []
     for task, measured in _mapping(value.get("results")).items():
-        for metric, reader, number_, stderr in _measures(path, task, measured):
+        for metric, reader, value_, stderr in _measures(path, task, measured):
             size = _mapping(sizes.get(task))
             n = whole(size.get("effective", size.get("original")))
-            found.append(Row(name, task, metric, number_, reader, stderr, n, task in groups, str(path)))
+            cells += [value_, stderr]
+            found.append(Row(name, task, metric, number(value_), reader, number(stderr), n, task in groups, str(path)))
     if not found:
         raise UsageError(f"{path} holds no result of any task.")
-    return found
+    return found, infinities(str(path), cells)
 
 
 def samples(path: Path, values: Sequence[object], model: str | None, task: str | None) -> tuple[list[Row], list[str]]:
@@ -63,10 +65,13 @@ def samples(path: Path, values: Sequence[object], model: str | None, task: str |
         raise UsageError(f"{path} does not name its {what}, as files of samples do not; name it with {option}.")
     cells: dict[tuple[str, str | None], dict[object, float | None]] = {}
     n_repeated = 0
+    measured: list[object] = []
     for i, value in enumerate(values, start=1):
         if not isinstance(value, dict) or "doc_id" not in value:
             raise UsageError(f"{path}: line {i} is no sample, which has a doc_id.")
-        reader = None if value.get("filter") is None else str(value["filter"])
+        if isinstance(value["doc_id"], list | dict):
+            raise UsageError(f"{path}: the doc_id of line {i} is a list or an object, neither number nor name.")
+        reader = str(value["filter"]) if value.get("filter") else None
         listed = value.get("metrics")
         names = (
             [str(name) for name in listed]
@@ -77,12 +82,13 @@ def samples(path: Path, values: Sequence[object], model: str | None, task: str |
             documents = cells.setdefault((metric, reader), {})
             n_repeated += value["doc_id"] in documents
             documents[value["doc_id"]] = number(value.get(metric))
+            measured.append(value.get(metric))
     found = [_mean(path, model, task, key, list(documents.values())) for key, documents in cells.items()]
     if not found:
         raise UsageError(f"{path} holds no metric.")
     repeated = f"{n_repeated:,} value{' is' if n_repeated == 1 else 's are'}"
     note = f"{path}: {repeated} of a document and filter that came before; the last of them counts."
-    return found, [note] if n_repeated else []
+    return found, [*([note] if n_repeated else []), *infinities(str(path), measured)]
 
 
 def _mean(path: Path, model: str, task: str, key: tuple[str, str | None], values: list[float | None]) -> Row:
@@ -92,21 +98,21 @@ def _mean(path: Path, model: str, task: str, key: tuple[str, str | None], values
     return Row(model, task, key[0], float(known.mean()) if n else None, key[1], stderr, n, file=str(path))
 
 
-def _measures(path: Path, task: str, measured: object) -> Iterator[tuple[str, str | None, float | None, float | None]]:
-    """(metric, filter, value, standard error) of a task's entry."""
+def _measures(path: Path, task: str, measured: object) -> Iterator[tuple[str, str | None, object, object]]:
+    """(metric, filter, value, standard error) of a task's entry, the last two as the file has them."""
     if not isinstance(measured, dict):
         raise UsageError(f"{path}: the result of {task} is no object.")
     for key, value in measured.items():
         metric, comma, reader = key.partition(",")
         if metric in _NO_METRIC or metric.endswith(_STDERR) or isinstance(value, list | dict):
             continue
-        if isinstance(value, str) and number(value) is None and not missing(value):
+        if isinstance(value, str) and not numeric(value) and not missing(value):
             continue  # words about the task
         stderr = measured.get(f"{metric}{_STDERR}{comma}{reader}")
-        yield metric, reader if comma else None, number(value), number(stderr)
+        yield metric, reader or None, value, stderr
 
 
-def _model(value: Mapping[str, object]) -> str | None:
+def _model(path: Path, value: Mapping[str, object]) -> str | None:
     config = _mapping(value.get("config"))
     given = value.get("model_name")
     arguments = config.get("model_args")
@@ -115,6 +121,8 @@ def _model(value: Mapping[str, object]) -> str | None:
         given = named[1] if named else None
     if not given and isinstance(arguments, dict):
         given = arguments.get("pretrained") or arguments.get("model")
+    if isinstance(given, list | dict):
+        raise UsageError(f"{path}: its model is a list or an object, no name; name it with --model-name.")
     return str(given) if given else None
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from circuitdb.errors import UsageError
 
 Table: TypeAlias = "dict[str, list[object]]"
+_TOO_MANY = 2**63
 NOTHING = frozenset({"", "n/a", "na", "nan", "null", "none", "-"})
 
 
@@ -54,7 +55,7 @@ def as_table(source: str, rows: Sequence[Row]) -> pa.Table:
             "filter": pa.array([row.filter for row in rows], pa.string()),
             "value": pa.array([row.value for row in rows], pa.float64()),
             "stderr": pa.array([row.stderr for row in rows], pa.float64()),
-            "n": pa.array([row.n for row in rows], pa.int32()),
+            "n": pa.array([row.n for row in rows], pa.int64()),
             "is_group": pa.array([row.is_group for row in rows], pa.bool_()),
             "file": pa.array([row.file for row in rows], pa.string()),
         }
@@ -63,17 +64,42 @@ def as_table(source: str, rows: Sequence[Row]) -> pa.Table:
 
 def number(value: object) -> float | None:
     """A number, also written as text; None for what is none, for NaN and for infinity."""
-    if isinstance(value, bool):
-        return float(value)
+    found = _float(value)
+    return found if found is not None and math.isfinite(found) else None
+
+
+def infinite(value: object) -> bool:
+    """Whether a cell is an infinity, or a number too large for a double, which counts as one."""
+    found = _float(value)
+    return found is not None and math.isinf(found)
+
+
+def numeric(value: object) -> bool:
+    """Whether a cell is a number, be it an infinite one."""
+    return number(value) is not None or infinite(value)
+
+
+def infinities(file: str, cells: Iterable[object]) -> list[str]:
+    """A note of how many of these cells are infinite, where any are: each reader takes them as having no value."""
+    n = sum(map(infinite, cells))
+    if not n:
+        return []
+    return [f"{file}: {n:,} {'cell is infinite and counts' if n == 1 else 'cells are infinite and count'} as NULL."]
+
+
+def _float(value: object) -> float | None:
     if isinstance(value, str):
         value = value.strip()
+        if "_" in value or not value.isascii():  # Python reads 1_0 as ten
+            return None
     elif not isinstance(value, int | float) and not hasattr(value, "__float__"):
         return None
     try:
-        found = float(value)
-    except (ValueError, OverflowError):
+        return float(value)
+    except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    except OverflowError:  # an integer that no double can hold
+        return math.inf
 
 
 def whole(value: object) -> int | None:
@@ -89,10 +115,23 @@ def missing(value: object) -> bool:
     return isinstance(value, str) and value.strip().lower() in NOTHING
 
 
+def check_text(text: str | None, what: str) -> None:
+    """Raise UsageError for what no file can hold as UTF-8: a name that came as other bytes on the command line."""
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{what} {text!r} is not in UTF-8; rename it.") from error
+
+
 def distinct(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The rows, each cell once. Raises UsageError, naming the cell, where two files or lines contradict each other."""
+    """The rows, each cell once. Raises UsageError, naming the cell, where two files or lines contradict each other.
+
+    Also for a number of questions that no database can hold.
+    """
     seen: dict[tuple[str, str, str, str | None], Row] = {}
     for row in rows:
+        if row.n is not None and abs(row.n) >= _TOO_MANY:
+            raise UsageError(f"{row.file}: a number of questions of {float(row.n):g} is none; make it less than 2^63.")
         key = (row.model, row.subtask, row.metric, row.filter)
         first = seen.setdefault(key, row)
         if (first.value, first.stderr, first.n) != (row.value, row.stderr, row.n):

@@ -3,38 +3,52 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
+from circuitdb import sqlfiles
 from circuitdb.errors import UsageError
+from circuitdb.evals import json_text
 from circuitdb.evals.rows import Table
 
 _DELIMITERS = ",;\t"
 _ARROW = (".arrow", ".feather", ".ipc")
 _SQLITE = b"SQLite format 3\0"
 _DUCKDB = b"DUCK"
+_PARQUET = b"PAR1"
+_ARROW_FILE = b"ARROW1\0\0"
+_GZIP = b"\x1f\x8b"
+_JSON = (".json", ".jsonl", ".ndjson")
+_CSV = (".csv", ".tsv", ".txt")
 
 
 def kind_of(path: Path) -> str:
     """csv, parquet, json, arrow, duckdb or sqlite, by the first bytes and then by the name. Raises UsageError."""
     with path.open("rb") as file:
         head = file.read(16)
+        file.seek(-min(4, file.seek(0, io.SEEK_END)), io.SEEK_END)
+        tail = file.read()
     suffix = path.suffix.lower()
+    if head.startswith(_GZIP):
+        raise UsageError(f"{path} is compressed with gzip; unpack it first (`gunzip`).")
     if head.startswith(_SQLITE):
         return "sqlite"
-    if head[8:12] == _DUCKDB:
+    # Text may begin as these do: only zeros, which text has none of, or the same word at the end say that it is none.
+    is_text = suffix in (*_JSON, *_CSV)
+    if head[8:12] == _DUCKDB and (not is_text or b"\0" in head):
         return "duckdb"
-    if head.startswith(b"PAR1"):
+    if head.startswith(_PARQUET) and (not is_text or tail == _PARQUET):
         return "parquet"
-    if head.startswith(b"ARROW1") or suffix in _ARROW:
+    if head.startswith(_ARROW_FILE) or suffix in _ARROW:
         return "arrow"
-    if suffix in (".json", ".jsonl", ".ndjson"):
+    if suffix in _JSON:
         return "json"
-    if suffix in (".csv", ".tsv", ".txt"):
+    if suffix in _CSV:
         return "csv"
     raise UsageError(
         f"{path}: what kind of file it is can't be told from its name; known are .csv, .tsv, .json, .jsonl, .parquet, "
@@ -56,26 +70,9 @@ def read(path: Path, table: str | None = None) -> Table:
     return _duckdb(path, table) if kind == "duckdb" else _arrow(path, kind)
 
 
-def json_values(path: Path) -> list[object]:
-    """The values of a JSON file: one, or one a line. Bare NaN and Infinity are floats. Raises UsageError."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if path.suffix.lower() == ".json":
-            return [json.loads(text)]
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not in UTF-8; save it so.") from error
-    except json.JSONDecodeError as error:
-        raise UsageError(
-            f"{path} is no valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from error
-    except RecursionError as error:
-        raise UsageError(f"{path} is nested too deeply to be a table.") from error
-
-
 def json_records(path: Path) -> list[object]:
     """The rows of a JSON table: a list of objects, an object a line, or what `--json` of circuitdb prints."""
-    values = json_values(path)
+    values = json_text.values(path)
     if len(values) == 1 and isinstance(values[0], dict) and isinstance(values[0].get("rows"), list):
         return list(values[0]["rows"])
     if len(values) == 1 and isinstance(values[0], list):
@@ -96,13 +93,13 @@ def from_records(path: Path, records: list[object]) -> Table:
 
 def _csv(path: Path) -> Table:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not in UTF-8; save it so.") from error
-    first = text.split("\n", 1)[0]
-    delimiter = max(_DELIMITERS, key=first.count)
+    # A line ends at \n, \r or both, as csv has it: U+2028 and others that splitlines() takes for ends are in a cell.
+    delimiter = max(_DELIMITERS, key=io.StringIO(text, newline="").readline().count)
     try:
-        lines = [line for line in csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True) if line]
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
     except csv.Error as error:
         raise UsageError(f"{path} is no valid CSV: {error}.") from error
     if not lines:
@@ -121,7 +118,6 @@ def _repeated(header: list[str]) -> str:
 
 
 def _arrow(path: Path, kind: str) -> Table:
-    import pyarrow as pa
     import pyarrow.feather
     import pyarrow.parquet
 
@@ -129,18 +125,35 @@ def _arrow(path: Path, kind: str) -> Table:
         found = pyarrow.parquet.read_table(path) if kind == "parquet" else pyarrow.feather.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path} can't be read as {kind}: {str(error).splitlines()[0]}") from error
-    return {name: found.column(name).to_pylist() for name in found.column_names}
+    return _columns(path, found)
+
+
+def _columns(path: Path, found: pa.Table) -> Table:
+    if len(set(found.column_names)) < len(found.column_names):
+        several = _repeated(found.column_names)
+        raise UsageError(f"{path}: several columns are called {several!r}; give each a name of its own.")
+    table: Table = {}
+    for name in found.column_names:
+        try:
+            table[name] = found.column(name).to_pylist()
+        except (OverflowError, ValueError) as error:  # ArrowInvalid is a ValueError too
+            raise UsageError(
+                f"{path}: column {name}, of {found.column(name).type}, has values that can't be read, such as times "
+                "before the year 1 or after 9999; leave it out, or store it as text."
+            ) from error
+    return table
 
 
 def _duckdb(path: Path, table: str | None) -> Table:
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
-            rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY 1").fetchall()
-            name = _one_table(path, [row[0] for row in rows], table)
-            found = connection.table(quoted(name)).to_arrow_table()
+            rows = connection.execute(sqlfiles.load("circuitdb.sql", "tables_of_file")).fetchall()
+            names = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in rows}
+            schema, name = names[_one_table(path, list(names), table)]
+            found = connection.sql(f"FROM {quoted(schema)}.{quoted(name)}").to_arrow_table()
     except duckdb.Error as error:
         raise UsageError(f"{path} can't be read as a DuckDB file: {str(error).splitlines()[0]}") from error
-    return {name: found.column(name).to_pylist() for name in found.column_names}
+    return _columns(path, found)
 
 
 def _sqlite(path: Path, table: str | None) -> Table:

@@ -11,16 +11,18 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from circuitdb import sqlfiles
 from circuitdb.connection import transaction, writing
 from circuitdb.errors import UsageError
 from circuitdb.evals import attached, tables
 from circuitdb.evals.columns import Columns
-from circuitdb.evals.rows import Imported, as_table
+from circuitdb.evals.rows import Imported, as_table, check_text
 
 OURS = "circuitdb"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWNED = ("imported_evaluation", "evaluation_name", "attached_file", "evaluation_source")
 KINDS = ("model", "subtask")
+_PACKAGE = "circuitdb.sql"
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,12 @@ def remove(path: str, name: str, *, timeout: float = 60.0) -> None:
 
 
 def _make_room(connection: duckdb.DuckDBPyConnection, name: str, *, replace: bool) -> None:
-    if name in _sources(connection):
+    sources = _sources(connection)
+    # To DuckDB both would be one table evals.NAME, and to drop the one would be to drop the other.
+    same = next((there for there in sources if there != name and there.lower() == name.lower()), None)
+    if same is not None:
+        raise UsageError(f"The name {name!r} is {same} but for case, and SQL knows no case; choose another one.")
+    if name in sources:
         if not replace:
             raise UsageError(f"There are evaluations {name} already; choose another name, or replace them.")
         _delete(connection, name, keep_names=True)
@@ -119,6 +126,8 @@ def _map(connection: duckdb.DuckDBPyConnection, name: str, mapping: Sequence[Map
     for entry in mapping:
         if entry.kind not in KINDS:
             raise UsageError(f"A mapping is of kind model or subtask, not {entry.kind!r}.")
+        for text in (entry.external, entry.internal):
+            check_text(text, "The name")
     given = pa.table(
         {
             "source": pa.array([name] * len(mapping), pa.string()),
@@ -155,12 +164,12 @@ def _map(connection: duckdb.DuckDBPyConnection, name: str, mapping: Sequence[Map
 
 
 def _delete(connection: duckdb.DuckDBPyConnection, name: str, *, keep_names: bool) -> None:
-    row = connection.execute("SELECT count(*) FROM attached_file WHERE source = ?", [name]).fetchone()
-    kind = "VIEW" if row and row[0] else "TABLE"
     for table in _OWNED:
         if not (keep_names and table == "evaluation_name"):
             connection.execute(f"DELETE FROM {table} WHERE source = ?", [name])
-    connection.execute(f"DROP {kind} IF EXISTS evals.{tables.quoted(name)}")
+    # Only what is called exactly so: an older circuitdb took names that differ in case alone; one of them has it.
+    for (kind,) in connection.execute(sqlfiles.load(_PACKAGE, "evaluation_relation"), {"name": name}).fetchall():
+        connection.execute(f"DROP {kind} evals.{tables.quoted(name)}")
 
 
 def _create(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:

@@ -12,7 +12,7 @@ WITH ours AS (
     SELECT s.source, o.kind, o.shown
     FROM evaluation_source AS s
     CROSS JOIN ours AS o
-    ANTI JOIN evaluation_names AS n
+    ANTI JOIN (SELECT * FROM evaluation_names WHERE internal IS NOT NULL) AS n  -- few of the many names of files
       ON n.source = s.source AND n.kind = o.kind
      AND (n.model_id = o.model_id OR n.subtask_id = o.subtask_id OR (n.task_id = o.task_id AND n.subtask_id IS NULL))
 )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -182,3 +186,69 @@ def test_a_refused_file_leaves_the_database_as_it_was(path: Path, tmp_path: Path
         tables = ("evaluation_source", "imported_evaluation", "evaluation_name")
         assert [cursor.execute(f"SELECT count(*) FROM {table}").fetchone() for table in tables] == [(0,)] * 3
         cursor.close()
+
+
+@pytest.mark.parametrize("attach", [False, True])
+def test_a_name_that_is_another_but_for_case_is_refused(path: Path, tmp_path: Path, attach: bool) -> None:
+    """To SQL evals.board and evals.BOARD are one table."""
+    db = Database(path)
+    file = board(tmp_path, "tiny,1+1,0.5")
+    results = tmp_path / "results.json"
+    results.write_text('{"model_name": "tiny", "results": {"1+2": {"acc,none": 0.25}}}')
+    db.add_evaluations([file], "board", attach=attach)
+    for files in ([file], [results]):
+        for again in (False, True):
+            with pytest.raises(UsageError, match=r"The name 'BOARD' is board but for case.*choose another"):
+                db.add_evaluations(files, "BOARD", attach=attach, replace=again)
+    for ask in (db.remove_evaluations, lambda name: db.map_evaluations(name, [Mapping("model", "tiny", "tiny")])):
+        with pytest.raises(UsageError, match="There are no evaluations BOARD; the database has board"):
+            ask("BOARD")
+    assert db.sql("SELECT acc FROM evals.board").rows() == [{"acc": 0.5}]
+
+
+def test_of_names_that_an_older_version_took_one_keeps_its_table(path: Path, tmp_path: Path) -> None:
+    db = Database(path)
+    db.add_evaluations([board(tmp_path, "tiny,1+1,0.5")], "board")
+    with duckdb.connect(str(path)) as shell:  # those of a harness have no table, so that both names could be added
+        shell.execute(
+            "INSERT INTO evaluation_source (source, format, files, n_rows) VALUES ('BOARD', 'lm-eval', [], 0)"
+        )
+    db.remove_evaluations("BOARD")
+    assert db.sql("SELECT acc FROM evals.board").rows() == [{"acc": 0.5}]
+    db.remove_evaluations("board")
+    with pytest.raises(UsageError, match="board does not exist"):
+        db.sql("FROM evals.board")
+
+
+def test_the_time_to_match_names_does_not_grow_with_theirs_times_ours(path: Path) -> None:
+    """A join by anything but equality compares each name with each: of 300,000 names it took half a minute."""
+    with duckdb.connect(str(path)) as shell:
+        for view in ("evaluation_names", "evaluations"):
+            plan = shell.execute(f"EXPLAIN (FORMAT json) SELECT * FROM {view}").fetchall()[0][1]
+            conditions = set(_conditions(json.loads(plan)))
+            assert any("folded = folded" in condition for condition in conditions)
+            # There are two kinds: a join by these alone is one of each name with each.
+            assert not {condition for condition in conditions if condition in ("", "kind = kind")}
+            assert not any("CASE" in condition or " OR " in condition for condition in conditions)
+
+
+def _conditions(plan: list[dict[str, Any]]) -> Iterator[str]:
+    """The conditions of each join of a plan, as one text."""
+    for node in plan:
+        if "JOIN" in node["name"] or "PRODUCT" in node["name"]:
+            given = node["extra_info"].get("Conditions", "")
+            yield given if isinstance(given, str) else " AND ".join(sorted(given))
+        yield from _conditions(node["children"])
+
+
+def test_numbers_of_questions_beyond_31_bits_are_kept(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "board.csv"
+    file.write_text("model,subtask,acc,n\ntiny,1+1,0.5,99999999999\n")
+    db = Database(path)
+    db.add_evaluations([file], "board")
+    db.add_evaluations([file], "there", attach=True)
+    found = {row["source"]: row["n"] for row in db.evaluations(subtask="1+1").rows()}
+    assert (found["board"], found["there"]) == (99_999_999_999, 99_999_999_999)
+    name = Mapping("model", "ti\udcffny", "tiny")
+    with pytest.raises(UsageError, match=r"The name .* is not in UTF-8"):
+        db.map_evaluations("board", [name])

@@ -126,6 +126,30 @@ def test_a_group_stands_for_no_subtask_and_a_choice_is_left_to_the_user(several:
         db.correlate("lm.acc", filter="none")
 
 
+def test_a_reading_without_a_filter_is_one_of_several(several: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "c.duckdb"
+    copy.write_bytes(several.read_bytes())
+    db = Database(copy)
+    file = tmp_path / "board.csv"
+    file.write_text("model,subtask,metric,value,filter\nm0,1+1,acc,0.1,strict\nm0,1+2,acc,0.2,\nm1,1+1,f1,0.3,\n")
+    db.add_evaluations([file], "board")
+    with pytest.raises(
+        UsageError, match=r"board.acc was read with several filters \('' for none, strict\); choose one"
+    ):
+        db.correlate("board.acc")
+    for reader, expected in (("strict", [0.1, None]), ("", [None, 0.2])):
+        found = db.correlate("board.acc", filter=reader, model="m0").long().rows()
+        assert [row["value"] for row in found] == expected
+    assert [row["value"] for row in db.correlate("board.f1", model="m1").long().rows()] == [0.3, None]
+    with pytest.raises(UsageError, match=r"board.f1 was not read with the filter strict"):
+        db.correlate("board.f1", filter="strict")
+    results = tmp_path / "results.json"
+    results.write_text('{"model_name": "m0", "results": {"1+1": {"acc,none": 0.5}}}')
+    db.add_evaluations([results], "lm")
+    with pytest.raises(UsageError, match=r"lm.acc was not read without a filter"):
+        db.correlate("lm.acc", filter="")
+
+
 def test_what_cannot_be_correlated(db: Database) -> None:
     with pytest.raises(
         UsageError, match=r"no metric circuitdb.acuracy; did you mean circuitdb.accuracy\? The database"
