@@ -45,7 +45,7 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
             f"The tokenizer of {model.record.name} has no token for a part of {question.solved!r} or of the shots "
             "before it: it would stand as unknown."
         )
-    for text in (f"{header}{question.prompt} ", f"{header}{question.prompt}"):
+    for text in (f"{header}{question.prompt}{question.gap}", f"{header}{question.prompt}"):
         ids = _encode(tokenizer, text)
         if len(ids) < len(whole) and whole[: len(ids)] == ids:
             bos = tokenizer.bos_token_id

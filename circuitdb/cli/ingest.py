@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 def ingest(
     model: Annotated[str, typer.Option(metavar="NAME", help="Hub name, local folder or .gguf file.")],
     db: DatabaseFile = DEFAULT_DATABASE,
-    task: Annotated[str, typer.Option(metavar="NAME", help="Task: addition.")] = "addition",
-    digits: Annotated[str, typer.Option(metavar="LIST", help="Digit counts of both operands: 1-3 or 1,2,4.")] = "1-3",
+    task: Annotated[str, typer.Option(metavar="NAME", help="Task; `circuitdb tasks` lists them.")] = "addition",
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="What its subtasks are split by, length=3-5; may be repeated."),
+    ] = None,
+    digits: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Short for --partition digits=LIST: 1-3 (default) or 1,2,4.")
+    ] = None,
     shots: Annotated[int, typer.Option(metavar="N", help="Solved questions before the scored one.")] = 3,
     examples: Annotated[int, typer.Option(metavar="N", help="Questions of each subtask.")] = 16,
     method: Annotated[
@@ -85,7 +91,8 @@ def ingest(
     from circuitdb.ingest.tasks import registry
     from circuitdb.store import Store
 
-    chosen = registry.find(task, {"digits": digits})
+    given = [*(partition or ()), *([] if digits is None else [f"digits={digits}"])]
+    chosen = registry.find(task, registry.read_options(task, given))
     options = Options(
         method, steps, grid, metric, shots, examples, folds, seed, batch_size, ablation, positions,
         tuple(against or ()), by_example,

@@ -10,15 +10,24 @@ from circuitdb.records import Subtask
 
 @dataclass(frozen=True)
 class Question:
-    """A question as text and its right answer; between them stands one space: `12 + 7 =` and `19`."""
+    """A question as text and its right answer; between them stands `gap`, one space: `12 + 7 =` and `19`.
+
+    `also_right`: other answers that count as right when the model is asked; pairs know only `answer`.
+    """
 
     prompt: str
     answer: str
+    gap: str = " "
+    also_right: tuple[str, ...] = ()
 
     @property
     def solved(self) -> str:
         """The question with its answer."""
-        return f"{self.prompt} {self.answer}"
+        return f"{self.prompt}{self.gap}{self.answer}"
+
+    def is_right(self, answer: str | None) -> bool:
+        """Whether an answer, as the task reads it, is right."""
+        return answer == self.answer or answer in self.also_right
 
 
 class Task(Protocol):
