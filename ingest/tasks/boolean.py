@@ -4,8 +4,8 @@ Every operator of a subtask's set occurs in each of its expressions, so that no 
 at a length of 4 words, {not, and, or} at 6. Parentheses are not counted. `not` alone is not split by length but takes
 all, for without parentheses a length has only two expressions; it has 14 in all.
 
-With parentheses there are two pairs, side by side or nested; where the partition has depths, as many pairs as the depth,
-nested in each other. So the questions of a subtask have equal numbers of words, but for those of `not` alone.
+With parentheses there are two pairs, side by side or nested; where the partition has depths, as many pairs as the
+depth, nested in each other. So the questions of a subtask have equally many words, but for those of `not` alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from circuitdb.ingest.tasks.couples import two_apart
 from circuitdb.ingest.tasks.expressions import Kind, count, evaluate, expression, kind
 from circuitdb.ingest.tasks.partition import Numbers, Words
 from circuitdb.ingest.tasks.task import Question
-from circuitdb.records import Subtask
+from circuitdb.records import Parameters, Subtask
 
 _LEAST, _MOST, _PAIRS = 3, 9, 2
 _SHORTEST = {"not": _LEAST, "not,and": 4, "not,and,or": 6}
@@ -62,21 +62,26 @@ class Boolean:
 
     def subtasks(self) -> list[Subtask]:
         """A cell for each set of operators, length, and parentheses or depth that has expressions."""
-        found = []
+        found: list[Subtask] = []
         for operators in self.operators:
-            lengths = [None] if operators == "not" else [n for n in self.lengths if n >= _SHORTEST[operators]]
+            lengths: list[int | None] = (
+                [None] if operators == "not" else [n for n in self.lengths if n >= _SHORTEST[operators]]
+            )
             for length in lengths:
-                of = {"operators": operators} if length is None else {"operators": operators, "length": length}
-                what = operators if length is None else f"{operators} {length}"
-                if "no" in self.parentheses:
-                    found.append(Subtask(self.name, what, {**of, "parentheses": False}, self.description))
-                if "yes" in self.parentheses and not self.depths:
-                    cell = {**of, "parentheses": True}
-                    found.append(Subtask(self.name, f"{what} parentheses", cell, self.description))
-                for depth in self.depths if "yes" in self.parentheses else ():
-                    cell = {**of, "parentheses": True, "depth": depth}
-                    found.append(Subtask(self.name, f"{what} depth {depth}", cell, self.description))
+                found += self._of_length(operators, length)
         return found
+
+    def _of_length(self, operators: str, length: int | None) -> list[Subtask]:
+        of: Parameters = {"operators": operators} if length is None else {"operators": operators, "length": length}
+        what = operators if length is None else f"{operators} {length}"
+        cells: list[tuple[str, Parameters]] = []
+        if "no" in self.parentheses:
+            cells.append((what, {**of, "parentheses": False}))
+        if "yes" in self.parentheses and not self.depths:
+            cells.append((f"{what} parentheses", {**of, "parentheses": True}))
+        if "yes" in self.parentheses:
+            cells += [(f"{what} depth {depth}", {**of, "parentheses": True, "depth": depth}) for depth in self.depths]
+        return [Subtask(self.name, name, parameters, self.description) for name, parameters in cells]
 
     def questions(self, subtask: Subtask, n: int, seed: int) -> list[Question]:
         """`n` different expressions, half of them true; fewer where the cell has no more of either value.

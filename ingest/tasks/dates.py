@@ -63,9 +63,8 @@ class Dates:
             rest, day = divmod(place, len(_DAYS))
             year, month = divmod(rest, len(_MONTHS))
             first = date(_YEARS[year], month + 1, _DAYS[day])
-            found.append(
-                Question(f"{_span(unit, span)} after {_written(first)} is", _written(_after(first, unit, span)))
-            )
+            answer = _written(_after(first, unit, span))
+            found.append(Question(f"{_span(unit, span)} after {_written(first)} is", answer))
         return found
 
     def read_answer(self, text: str) -> str | None:

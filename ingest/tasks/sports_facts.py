@@ -3,8 +3,8 @@
 Each athlete is known for one sport and each action belongs to one of these sports alone: a sentence is plausible if
 they are of the same sport, whatever the athlete's position. Athletes who played two of them as professionals are left
 out, and so are actions that two of them share (an offside, a penalty shot, a grand slam). All athletes have two names
-and all actions four words, nearly all of them of
-four tokens in the vocabularies of GPT-2 and SmolLM2, so that sentences about one athlete have equally many.
+and all actions four words, nearly all of which are four tokens to GPT-2 and SmolLM2: sentences about one athlete have
+as a rule equally many.
 """
 
 from __future__ import annotations
