@@ -7,11 +7,9 @@ division have only subtasks whose first operand has no fewer digits than the sec
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import accumulate
+from itertools import zip_longest
 from math import isqrt
 
 from circuitdb.errors import UsageError
@@ -58,10 +56,16 @@ class Arithmetic:
         ]
 
     def questions(self, subtask: Subtask, n: int, seed: int) -> list[Question]:
-        """`n` different questions, drawn evenly; all of them, shuffled, where the cell has no more than `n`."""
+        """`n` different questions, drawn evenly; all of them, shuffled, where the cell has no more than `n`.
+
+        Divisions are drawn evenly by divisor, or by quotient where a cell has fewer of these: small ones divide far
+        more numbers, and half of the answers would be 2.
+        """
         operator = str(subtask.parameters["operator"])
         a, b = (int(subtask.parameters[key]) for key in ("digits_a", "digits_b"))
         generator = random.Random(f"{seed} {self.name} {subtask.name}")
+        if operator == "/":
+            return [Question(f"{x} / {y} =", str(x // y)) for x, y in _divisions(a, b, n, generator)]
         size = _size(operator, a, b)
         return [_question(operator, a, b, place) for place in generator.sample(range(size), min(n, size))]
 
@@ -71,57 +75,45 @@ class Arithmetic:
 
 
 def _size(operator: str, a: int, b: int) -> int:
-    """How many questions a cell has."""
-    first, second = digit_range(a), digit_range(b)
-    if operator == "/":
-        return _divisions(a, b)[1][-1]
-    if operator == "-" and a == b:
-        return len(first) * (len(first) + 1) // 2
-    return len(first) * len(second)
+    """How many questions a cell of sums, differences or products has."""
+    first, second = len(digit_range(a)), len(digit_range(b))
+    return first * (first + 1) // 2 if operator == "-" and a == b else first * second
 
 
 def _question(operator: str, a: int, b: int, place: int) -> Question:
-    """The question at a place of its cell."""
+    """The question at a place of such a cell."""
     first, second = digit_range(a), digit_range(b)
-    if operator == "/":
-        x, y = _division(a, b, place)
-    elif operator == "-" and a == b:
+    x, y = first[place // len(second)], second[place % len(second)]
+    if operator == "-" and a == b:
         # The pairs with x >= y, row by row: row r has r + 1 of them.
         row = (isqrt(8 * place + 1) - 1) // 2
         x, y = first[row], first[place - row * (row + 1) // 2]
-    else:
-        x, y = first[place // len(second)], second[place % len(second)]
-    answer = {"+": x + y, "-": x - y, "*": x * y, "/": x // y}[operator]
-    return Question(f"{x} {operator} {y} =", str(answer))
+    return Question(f"{x} {operator} {y} =", str({"+": x + y, "-": x - y, "*": x * y}[operator]))
 
 
-@cache
-def _divisions(a: int, b: int) -> tuple[list[tuple[int, range]], list[int]]:
-    """The exact divisions of a cell, and their counts, running from 0: for each factor the range of the other.
+def _divisions(a: int, b: int, n: int, generator: random.Random) -> list[tuple[int, int]]:
+    """`n` exact divisions, as many of each divisor, or quotient, as can be; all there are if these are fewer."""
+    by_divisor = b <= a - b
+    factors = list(digit_range(b) if by_divisor else range(1, 10 ** (a - b + 1)))
+    generator.shuffle(factors)
+    drawn = []
+    for factor in factors:
+        others = _others(a, b, factor, by_divisor=by_divisor)
+        if others and len(drawn) < n:
+            drawn.append([(factor, other) for other in generator.sample(others, min(n, len(others)))])
+    rounds = [pair for each in zip_longest(*drawn) for pair in each if pair is not None][:n]
+    generator.shuffle(rounds)
+    return [(factor * other, factor if by_divisor else other) for factor, other in rounds]
 
-    The factors are the divisors, or the quotients where these are fewer, so that there are never more than 10,000.
+
+def _others(a: int, b: int, factor: int, *, by_divisor: bool) -> range:
+    """The quotients of a divisor in a cell, or the divisors of a quotient.
+
     Dividing by 1 or by itself is left out, except of a digit by a digit, which has six other divisions.
     """
     dividend, divisor = digit_range(a), digit_range(b)
     least = 1 if a == 1 else 2
-    by_divisor = len(divisor) <= 10 ** (a - b + 1)
-    factors = divisor if by_divisor else range(1, 10 ** (a - b + 1))
-    found = []
-    for factor in factors[least - factors[0] if factors[0] < least else 0 :]:
-        low, high = -(-dividend[0] // factor), dividend[-1] // factor
-        other = range(max(low, least), high + 1)
-        if not by_divisor:
-            other = range(max(low, least, divisor[0]), min(high, divisor[-1]) + 1)
-        if other:
-            found.append((factor, other))
-    return found, [0, *accumulate(len(other) for _, other in found)]
-
-
-def _division(a: int, b: int, place: int) -> tuple[int, int]:
-    """Dividend and divisor at a place of a cell."""
-    found, before = _divisions(a, b)
-    at = bisect_right(before, place) - 1
-    factor, other = found[at]
-    other_factor = other[place - before[at]]
-    by_divisor = len(digit_range(b)) <= 10 ** (a - b + 1)
-    return factor * other_factor, factor if by_divisor else other_factor
+    if factor < least:
+        return range(0)
+    low, high = max(-(-dividend[0] // factor), least), dividend[-1] // factor
+    return range(low, high + 1) if by_divisor else range(max(low, divisor[0]), min(high, divisor[-1]) + 1)

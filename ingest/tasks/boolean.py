@@ -47,11 +47,13 @@ class Boolean:
         LENGTH.check(self.lengths)
         PARENTHESES.check(self.parentheses)
         DEPTH.check(self.depths)
+        if self.depths and "yes" not in self.parentheses:
+            raise UsageError("Without parentheses there is no depth; leave depth out, or let parentheses be yes.")
         if not self.subtasks():
-            least = min(_SHORTEST[operators] for operators in self.operators)
+            shortest = min(self.operators, key=lambda operators: _SHORTEST[operators])
             raise UsageError(
-                f"No expression of {list(self.lengths)} words has all operators of a set; {self.operators[0]} begins "
-                f"at a length of {least}."
+                f"No expression of {list(self.lengths)} words has all operators of its set; those of {shortest} begin "
+                f"at a length of {_SHORTEST[shortest]}."
             )
 
     @classmethod

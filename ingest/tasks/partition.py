@@ -35,8 +35,8 @@ class Numbers:
         return ",".join(texts)
 
     def check(self, values: Sequence[int]) -> None:
-        """Raise UsageError if any of these is not allowed."""
-        if not all(self.least <= value <= self.most for value in values):
+        """Raise UsageError if any of these is not allowed, or if there is none where the partition needs one."""
+        if not all(self.least <= value <= self.most for value in values) or not (values or self.default is None):
             raise UsageError(f"{self.name} is a list of numbers from {self.least} to {self.most}, not {list(values)}.")
 
     @property
