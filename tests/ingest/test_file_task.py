@@ -143,6 +143,8 @@ class TestFormats:
             ("1732 to 1752", "1701 to 1701"),
         ]
         assert task.notes == ("a.json: not read: seq_labels.",)
+        assert everything(task)[0].is_right(task.read_answer("Ben, who"))
+        assert not everything(task)[0].is_right(task.read_answer("Ann"))
 
     def test_big_bench(self, tmp_path: Path) -> None:
         examples: list[dict[str, object]] = [
@@ -154,6 +156,7 @@ class TestFormats:
         task = FileTask(write(tmp_path, "task.json", json.dumps(named)))
         assert (task.name, task.notes) == ("sums", ("task.json: not read: task_prefix.",))
         assert [q.solved for q in everything(task)] == ["Q: 1 + 1\nA: 2", "Q: 2 + 2\nA: 4", "Q: 3 + 3\nA: 6"]
+        assert [q.is_right(task.read_answer("two")) for q in everything(task)] == [True, False, False]
         plain = {"examples": examples, "example_input_prefix": "", "example_output_prefix": " ->"}
         task = FileTask(write(tmp_path, "plain.json", json.dumps(plain)), name="mine")
         assert (task.name, everything(task)[0].solved) == ("mine", "1 + 1 ->2")
@@ -287,6 +290,12 @@ class TestRegistry:
         assert isinstance(found, FileTask)
         assert found.name == "mine"
         assert isinstance(registry.find("addition", {"digits": "1"}), Addition)
+
+    def test_a_file_has_no_partition_but_its_own(self, tmp_path: Path) -> None:
+        path = str(write(tmp_path, "signs.csv", FIVE))
+        assert registry.read_options(path, []) == {}
+        with pytest.raises(UsageError, match=r"signs\.csv are those that it names; leave --partition and --digits out"):
+            registry.read_options(path, ["digits=1"])
 
     def test_only_a_file_gets_another_name(self) -> None:
         with pytest.raises(UsageError, match="--task-name is for a task in a file"):
