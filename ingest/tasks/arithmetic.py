@@ -96,7 +96,7 @@ def _divisions(a: int, b: int, n: int, generator: random.Random) -> list[tuple[i
     by_divisor = b <= a - b
     factors = list(digit_range(b) if by_divisor else range(1, 10 ** (a - b + 1)))
     generator.shuffle(factors)
-    drawn = []
+    drawn: list[list[tuple[int, int]]] = []
     for factor in factors:
         others = _others(a, b, factor, by_divisor=by_divisor)
         if others and len(drawn) < n:
