@@ -105,8 +105,9 @@ quickstart: $(VENV)/.installed-model ## a real model into a database, and every 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 
+# A process for each core, each of one thread: the models are tiny.
 test: $(VENV)/.installed ## the tests, but for the slow ones
-	@$(BIN)/python -P -m pytest -m 'not slow and not gpu' $(PYTEST_ARGS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -P -m pytest -n auto --dist loadfile -m 'not slow and not gpu' $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.installed-model ## the slow tests, with SmolLM2
 	@$(BIN)/python -P -m pytest -m 'slow and not gpu' $(PYTEST_ARGS)

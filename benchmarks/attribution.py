@@ -29,8 +29,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModelForCausalLM
 
 from circuitdb.ingest import LoadedModel, gguf, load_model, metrics, score_edges
-from circuitdb.ingest.passes import run
-from circuitdb.ingest.prefix import NO_PREFIX
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.ingest.tokens import tokenise
 
@@ -86,7 +84,7 @@ def _passes(model: LoadedModel, clean: torch.Tensor, corrupted: torch.Tensor, n_
     reference = torch.zeros(len(clean), 1, model.n_vocab, device=model.device)
     for _ in range(STEPS):
         handle = point.register_forward_hook(lambda _m, _a, out: out.detach().requires_grad_(True))
-        logits = run(model, tokens, NO_PREFIX, n_logits)[:, -1:]
+        logits = model.bridge(tokens, logits_to_keep=n_logits)[:, -1:].float()
         handle.remove()
         metrics.kl(logits, reference).sum().backward()
 
@@ -151,8 +149,16 @@ def seconds(device: torch.device, work: Callable[[], object]) -> float:
 
 def reached(model: LoadedModel, work: Callable[[], object], took: float) -> str:
     """Share of the device's arithmetic, and of its bandwidth for reading the weights alone, that some work reaches."""
+    reads = 0
+
+    def count(*_: object) -> None:
+        nonlocal reads
+        reads += 1 + torch.is_grad_enabled()  # the backward pass reads them again
+
+    handle = model.bridge.blocks[0].register_forward_hook(count)
     with FlopCounterMode(display=False) as counter:
         work()
+    handle.remove()
     side = 8192
     a = torch.randn(side, side, device=model.device, dtype=model.dtype)
     with model.arithmetic():
@@ -160,7 +166,7 @@ def reached(model: LoadedModel, work: Callable[[], object], took: float) -> str:
     copy = min(seconds(model.device, a.clone) for _ in range(5))
     arithmetic = counter.get_total_flops() / took / (2 * side**3 / product)
     weights = sum(p.numel() * p.element_size() for p in model.bridge.original_model.parameters())
-    bandwidth = 2 * STEPS * weights / took / (2 * a.numel() * a.element_size() / copy)
+    bandwidth = reads * weights / took / (2 * a.numel() * a.element_size() / copy)
     return f"{arithmetic:.0%} of the arithmetic, {bandwidth:.0%} of the bandwidth (weights alone)"
 
 
@@ -179,22 +185,30 @@ def measure(setting: Setting, rounds: int) -> bool:
             elif number == 0:
                 book = Textbook(_plain())
                 best[name] = seconds(model.device, lambda: book.attribute(clean, corrupted, STEPS))  # noqa: B023
-    missed, lowest = False, peak(setting, FLOOR)
-    sys.stdout.write(f"{'':45} {'time':>9}  {'floor':>8}  {'lower':>8}  {'peak':>10}  {'floor':>7}\n")
+    peaks = {name: peak(setting, name) for name in rows}
+    heads = f"{'time':>9}  {'floor':>8}  {'lower':>8}  {'peak':>10}  {'floor':>7}  {'lower':>7}"
+    sys.stdout.write(f"{'':45} {heads}\n")
     for name, took in best.items():
-        ratio, memory = took / best[FLOOR], lowest if name == FLOOR else peak(setting, name)
-        missed |= ratio > LARGEST_RATIO.get(name, ratio)
-        missed |= name in LARGEST_RATIO and memory > LARGEST_PEAK_RATIO * lowest
-        times = f"{took:7.2f} s  {ratio:6.2f} x  {took / best[LOWER]:6.2f} x"
-        sys.stdout.write(f"{name:45} {times}  {memory:7.2f} GB  {memory / lowest:5.2f} x\n")
+        times = f"{took:7.2f} s  {took / best[FLOOR]:6.2f} x  {took / best[LOWER]:6.2f} x"
+        memory = f"{peaks[name]:7.2f} GB  {peaks[name] / peaks[FLOOR]:5.2f} x  {peaks[name] / peaks[LOWER]:5.2f} x"
+        sys.stdout.write(f"{name:45} {times}  {memory}\n")
     if model.device.type == "cuda":
         for name in (FLOOR, DEFAULT):
             share = reached(model, lambda: ROWS[name](model, clean, corrupted), best[name])  # noqa: B023
             sys.stdout.write(f"{name:45} {share}\n")
+    missed = {
+        least: [
+            name
+            for name, limit in LARGEST_RATIO.items()
+            if best[name] > limit * best[least] or peaks[name] > LARGEST_PEAK_RATIO * peaks[least]
+        ]
+        for least in (FLOOR, LOWER)
+    }
     limits = ", ".join(f"{limit} x for {name}" for name, limit in LARGEST_RATIO.items())
-    verdict = "missed" if missed else "met"
-    sys.stdout.write(f"Targets: at most {limits}; {LARGEST_PEAK_RATIO} x the floor's memory: {verdict}.\n")
-    return missed
+    sys.stdout.write(f"Targets: at most {limits}; {LARGEST_PEAK_RATIO} x the memory.\n")
+    for least, names in missed.items():
+        sys.stdout.write(f"Against {least}: {'missed by ' + ', '.join(names) if names else 'met'}.\n")
+    return bool(missed[FLOOR])
 
 
 def main() -> None:

@@ -37,6 +37,12 @@ def open(path: str | os.PathLike[str], *, timeout: float = 10.0, cache: bool = T
         MissingDatabase: there is no such file.
         SchemaMismatch: the file is no circuitdb database, or of another version.
         LockedDatabase: another process held the file for longer than `timeout`.
+
+    >>> db = circuitdb.open("circuits.duckdb")
+    >>> db
+    Database('circuits.duckdb')
+    >>> db.stability(task="addition").title
+    'Stability of 1 group of circuits: mean rho over pairs of distinct subtasks, signed scores'
     """
     from circuitdb.queries.database import Database
 

@@ -17,26 +17,26 @@ Strength = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
-class Cut:
+class Strongest:
     """The edges that are kept, [n_edges] booleans, and how many that were not tie with the weakest of them."""
 
     kept: npt.NDArray[np.bool_]
     n_tied: int
 
 
-def strongest(strength: Strength, n: int) -> Cut:
+def strongest(strength: Strength, n: int) -> Strongest:
     """The n edges of largest strength [n_edges]. Raises UsageError for an n that is not from 0 to all."""
     if not 0 <= n <= strength.size:
         raise UsageError(f"A circuit can keep 0 to {strength.size:,} edges, not {n:,}.")
     if n == 0:
-        return Cut(np.zeros(strength.size, dtype=bool), 0)
+        return Strongest(np.zeros(strength.size, dtype=bool), 0)
     known = _known(strength)
     weakest = np.partition(known, known.size - n)[known.size - n]
     kept = known > weakest
     tied = np.flatnonzero(known == weakest)
     n_in = n - int(np.count_nonzero(kept))
     kept[tied[:n_in]] = True
-    return Cut(kept, len(tied) - n_in)
+    return Strongest(kept, len(tied) - n_in)
 
 
 def by_strength(strength: Strength) -> npt.NDArray[np.int64]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from circuitdb.errors import UsageError
 from circuitdb.ingest.anatomy import Anatomy
 from circuitdb.ingest.hooks import hooks
-from circuitdb.ingest.memory import Memory
+from circuitdb.ingest.memory import Length, Memory
 from circuitdb.ingest.methods import MEAN_POSITIONAL, PATCHING, ZERO
 from circuitdb.ingest.models import LoadedModel, accumulation_dtype
 from circuitdb.ingest.passes import run
@@ -68,7 +68,7 @@ class Ablation:
         """Sum over the prompts of what each source writes at each position."""
         kind = accumulation_dtype(self.model.dtype)
         total = torch.zeros((), dtype=kind, device=self.model.device)
-        for prompts in tokens.split(self.memory.batch_size(tokens.shape[1], len(tokens))):
+        for prompts in tokens.split(self.memory.batch_size(Length(tokens.shape[1]), len(tokens))):
             with torch.no_grad(), hooks() as held:
                 sources = Sources.watch(self.anatomy, held)
                 run(self.model, prompts.to(self.model.device), NO_PREFIX)

@@ -9,7 +9,7 @@ import torch
 from transformers import DynamicCache
 
 from circuitdb.ingest import prefix
-from circuitdb.ingest.memory import Memory
+from circuitdb.ingest.memory import Length, Memory
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.tasks.task import Task
 from circuitdb.ingest.tokens import TokenisedQuestion
@@ -27,7 +27,7 @@ def predictions(model: LoadedModel, questions: Sequence[TokenisedQuestion]) -> l
         n_tokens = 1 + max(len(questions[i].answer_ids) for i in members)
         start = 0
         while start < len(members):
-            batch = members[start : start + memory.batch_size(length + n_tokens, len(members) - start)]
+            batch = members[start : start + memory.batch_size(Length(length + n_tokens), len(members) - start)]
             tokens = torch.tensor([questions[i].ids for i in batch], device=model.device)
             failure = None
             try:

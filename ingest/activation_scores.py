@@ -28,6 +28,7 @@ def activation_scores(
     batch.run_clean()
     batch.run_ablated()
     sources = batch.changes().all()
+    batch.forget_sources()
     writers = _writers(batch, sources)
     targets = batch.new_targets(len(points))
     shape = batch.anatomy.shape

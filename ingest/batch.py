@@ -92,6 +92,12 @@ class Batch:
             self.corrupted, logits = self._end(self.group.corrupted, gradients)
             self.corrupted_value = metrics.require_finite(self.metric, self.value(logits).detach())
 
+    def forget_sources(self) -> None:
+        """Let go of what the sources wrote in the runs, but for the embedding."""
+        for sources in (self.clean, self.corrupted):
+            if sources is not None:
+                sources.forget()
+
     def run_sources(self) -> None:
         """The corrupted run for what its sources write alone, where ablation is by patching."""
         if self.fixed is None:
@@ -100,8 +106,10 @@ class Batch:
     def value(self, logits: Tensor) -> Tensor:
         """The metric, one number per example; logits may be of several runs of the batch, one after the other."""
         times = len(logits) // len(self.group.clean)
-        clean = self.clean_logits.to(logits.device).repeat(times, 1, 1)
-        labels = None if self.group.labels is None else self.group.labels.to(logits.device).repeat(times, 1, 1)
+        clean = self.clean_logits.to(logits.device)
+        labels = None if self.group.labels is None else self.group.labels.to(logits.device)
+        if times > 1:
+            clean, labels = clean.repeat(times, 1, 1), None if labels is None else labels.repeat(times, 1, 1)
         return metrics.evaluate(self.metric, logits, clean, labels)
 
     def changes(self) -> Changes:

@@ -27,8 +27,9 @@ Rows = Callable[[slice], Float[Tensor, "source rows d_model"]]
 
 # A product of so many targets at once is as fast as any; the sources after a layer are multiplied in vain.
 _TARGETS = 128
-# Numbers in the sources and targets that are written out at a time: as few as leave the products fast.
-_WRITTEN_OUT = 2**26
+# Numbers in the sources and targets that are written out at a time, and rows at least: the fewer, the more often are
+# weights read and folded.
+_WRITTEN_OUT, _LEAST_ROWS = 2**26, 128
 
 
 def contract(
@@ -41,7 +42,7 @@ def contract(
     shape, d_model = anatomy.shape, targets.logits.shape[1]
     width = 3 * shape.n_heads + 1
     together = list(_together(anatomy, max(1, _TARGETS // width)))
-    most = max(1, _WRITTEN_OUT // ((shape.n_sources + width * len(together[0])) * d_model))
+    most = max(_LEAST_ROWS, _WRITTEN_OUT // ((shape.n_sources + width * max(map(len, together))) * d_model))
     scores = torch.zeros(len(parts), shape.n_sources, shape.n_targets, dtype=torch.float64)
     room = Room()
     for start in range(0, targets.n_rows, most):

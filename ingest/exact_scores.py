@@ -64,6 +64,7 @@ def exact_scores(
         batch.run_clean(held=held)
     batch.run_ablated()
     sources = batch.changes().all()
+    batch.forget_sources()
     shape = batch.anatomy.shape
     total = torch.zeros(len(batch.parts), shape.n_sources, shape.n_targets, dtype=torch.float64)
     width, size = 3 * shape.n_heads + 1, max(1, most_rows // len(batch.group.clean))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from circuitdb.cuts import Cut, strongest
+from circuitdb.cuts import Strongest, strongest
 from circuitdb.errors import UsageError
 from circuitdb.ingest import metrics
 from circuitdb.ingest.batch import Group
@@ -209,7 +209,7 @@ class _Pair:
         return -self.circuit.scores if self.metric.higher_is_better else self.circuit.scores
 
     def _row(
-        self, found: CircuitValues, i: int, share: float, n_edges: int, cut: Cut, accuracy: float | None
+        self, found: CircuitValues, i: int, share: float, n_edges: int, cut: Strongest, accuracy: float | None
     ) -> Faithfulness:
         reason = None
         if not math.isfinite(found.clean - found.ablated) or not math.isfinite(found.values[i]):

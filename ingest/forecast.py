@@ -15,6 +15,7 @@ from circuitdb.errors import ModelError, TaskError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.exact_scores import exact_work
+from circuitdb.ingest.memory import Length
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.plan import Job, Options, plan
 from circuitdb.ingest.scoring import Scorer
@@ -84,9 +85,8 @@ def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missi
     shared = scorer.rounds.n_shared(longest)
     n_pairs = len(job.sequences)
     memory = scorer.memory.plan(
-        longest.clean.shape[1] - shared,
+        Length(longest.clean.shape[1] - shared, shared, longest.n_scored),
         len(longest.clean),
-        longest.n_scored,
         options.folds,
         by_example=options.by_example,
     )

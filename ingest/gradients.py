@@ -38,7 +38,9 @@ class Streams:
 
     def see(self, output: Tensor, steps: slice) -> None:
         """Keep a pass's stream."""
-        self.centred[steps] = self.norm.centre(output.detach().reshape(-1, self.n_rows, output.shape[-1]))
+        found = output.detach().reshape(-1, self.n_rows, output.shape[-1])
+        # Centred in the type that is kept: in half precision the mean would be rounded with all that hangs on it.
+        self.centred[steps] = self.norm.centre(found.to(self.centred.dtype))
         self.scales[steps] = self.norm.inverse_scale(self.centred[steps])
 
     def first_factors(self, steps: slice) -> Float[Tensor, "step rows 1"]:
@@ -58,7 +60,7 @@ class TargetGradients:
     """
 
     def __init__(self, anatomy: Anatomy, n_rows: int, n_steps: int, like: Tensor) -> None:
-        """`like` [rows, d_model] gives the model's device and dtype."""
+        """`like` [0, d_model] gives the width of the stream and the model's dtype."""
         shape, layers, d_model = anatomy.shape, anatomy.layers, like.shape[-1]
         kind = accumulation_dtype(like.dtype)
         self.anatomy, self.n_rows, self.n_heads = anatomy, n_rows, shape.n_heads
@@ -101,7 +103,7 @@ class TargetGradients:
 
         def final(gradient: Tensor) -> None:
             for weight, found in zip(weights, self._by_step(gradient), strict=True):
-                self.logits.add_(found, alpha=weight)
+                self.logits.add_(found.to(self.logits), alpha=weight)
 
         held.gradient(self.anatomy.final_stream, final)
 

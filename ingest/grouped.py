@@ -27,9 +27,7 @@ def ungrouped(anatomy: Anatomy) -> Iterator[None]:
     n_heads, n_groups = anatomy.shape.n_heads, anatomy.shape.n_heads // anatomy.groups
 
     def repeat(_module: Module, _args: object, output: Tensor) -> Tensor:
-        # Not repeat_interleave, whose backward pass is slow.
-        heads = output.unflatten(-1, [n_groups, 1, -1]).expand(*output.shape[:-1], n_groups, anatomy.groups, -1)
-        return heads.flatten(-3)
+        return copies(output, n_groups, anatomy.groups)
 
     with ExitStack() as undo:
         for layer in anatomy.layers:
@@ -38,6 +36,13 @@ def ungrouped(anatomy: Anatomy) -> Iterator[None]:
             for i in (1, 2):
                 undo.callback(layer.projections[i].register_forward_hook(repeat).remove)
         yield
+
+
+def copies(output: Tensor, n_groups: int, groups: int) -> Tensor:
+    """The keys or values [..., group * d_head] once for each query head of their group, [..., head * d_head]."""
+    # Not repeat_interleave, whose backward pass is slow.
+    heads: Tensor = output.unflatten(-1, [n_groups, 1, -1]).expand(*output.shape[:-1], n_groups, groups, -1)
+    return heads.flatten(-3)
 
 
 def _tell_attention(undo: ExitStack, layer: Layer, n_heads: int, groups: int) -> None:

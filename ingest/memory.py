@@ -16,7 +16,9 @@ from circuitdb.ingest.models import LoadedModel, accumulation_dtype
 _SHARE = 0.5
 # Tensors of the width of the residual stream that a layer's forward and backward pass keep per position, roughly.
 _ACTIVATIONS = 40
-# The same for a pass without gradients, which keeps only one layer's.
+# Targets of several layers are written out together, about so many.
+_WRITTEN_OUT = 128
+# Activations of a pass without gradients, which keeps only one layer's.
 _PASSING = 60
 # Points of a path run in one pass up to so many positions; the processor multiplies no faster with more.
 _GAINING_POSITIONS = {"cpu": 512}
@@ -28,22 +30,39 @@ _MEMINFO, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
+class Length:
+    """Positions of a prompt that are run, those before them whose keys and values are cached, and those scored."""
+
+    n_positions: int
+    n_cached: int = 0
+    n_scored: int = 1
+
+
+@dataclass(frozen=True)
 class MemoryPlan:
-    """What scoring will need, in bytes: the weights, the sums of scores, and each pair of a batch."""
+    """What scoring will need, in bytes: the weights, the sums of scores, and each pair of a batch.
+
+    `kept` is what a pair takes whatever runs, `passing` what it takes at each of the `points` of one pass.
+    """
 
     weights: int
     sums: int
-    per_pair: int
+    kept: int
+    passing: int
+    points: int
     batch_size: int
 
     @property
     def peak(self) -> int:
         """Weights, sums and one batch."""
-        return self.weights + self.sums + self.batch_size * self.per_pair
+        return self.weights + self.sums + self.batch_size * (self.kept + self.points * self.passing)
 
 
 class Memory:
-    """The batch size for a model and a method of `n_points` gradient passes; `wanted` is the user's own, if any."""
+    """The batch size for a model and a method of `n_points` gradient passes.
+
+    `wanted` is the user's own limit to the prompts in a pass, if any.
+    """
 
     def __init__(self, model: LoadedModel, n_points: int, wanted: int | None = None) -> None:
         """Raises UsageError for a wanted batch size that can't be."""
@@ -55,30 +74,47 @@ class Memory:
         self.rows: int | None = None
         self.most_rows = sys.maxsize
 
-    def batch_size(self, n_positions: int, n_examples: int, n_scored: int = 1) -> int:
+    def batch_size(self, length: Length, n_examples: int) -> int:
         """The largest batch, up to all examples, whose estimated memory fits."""
         if self.wanted is not None:
             fitting = self.wanted
         else:
-            fitting = int(_SHARE * free_memory(self.model.device) / self.per_pair(n_positions, n_scored))
+            fitting = self._usable() // (self.kept(length) + self.passing(length))
         return max(1, min(n_examples, fitting, self.most or n_examples))
 
-    def per_pair(self, n_positions: int, n_scored: int = 1) -> int:
-        """Estimated bytes of one pair: autograd, source differences, head-space sums and streams."""
-        record, shape = self.model.record, self.model.record.shape
-        per_layer = _ACTIVATIONS + 3 + 2 * self.n_points
-        size = accumulation_dtype(self.model.dtype).itemsize
-        attention = 4 * shape.n_layers * shape.n_heads * n_positions**2 * size
-        # + 6 h: one layer's targets in model space while they are contracted
-        vectors = shape.n_sources + shape.n_layers * per_layer + 6 * shape.n_heads
-        return n_positions * record.d_model * size * vectors + attention + 8 * n_scored * self.model.n_vocab * size
-
-    def points_at_once(self, n_positions: int, n_pairs: int, n_scored: int) -> int:
+    def points_at_once(self, length: Length, n_pairs: int) -> int:
         """How many points of the path one pass over a batch takes: more where the batch alone is small work."""
-        gaining = _GAINING_POSITIONS.get(self.model.device.type, _MOST_POSITIONS) // (n_positions * n_pairs)
-        fitting = int(_SHARE * free_memory(self.model.device) / self.per_pair(n_positions, n_scored)) // n_pairs
+        gaining = _GAINING_POSITIONS.get(self.model.device.type, _MOST_POSITIONS) // (length.n_positions * n_pairs)
+        if self.wanted is not None:
+            fitting = self.wanted // n_pairs
+        else:
+            fitting = (self._usable() // n_pairs - self.kept(length)) // self.passing(length)
         self.points = max(1, min(self.most_points, gaining, fitting))
         return self.points
+
+    def kept(self, length: Length) -> int:
+        """Estimated bytes that a pair takes outside of any pass: what is written and read, sums and streams."""
+        record, shape = self.model.record, self.model.record.shape
+        # What sources and targets are when written out, then by layer: outputs of two runs, sums, streams of each step.
+        vectors = shape.n_sources + max(_WRITTEN_OUT, 3 * shape.n_heads) + shape.n_layers * (8 + 2 * self.n_points)
+        return length.n_positions * record.d_model * self._itemsize * vectors
+
+    def passing(self, length: Length) -> int:
+        """Estimated bytes that a pair takes in one pass: activations, keys and values, attention and logits."""
+        record, shape = self.model.record, self.model.record.shape
+        n_all = length.n_cached + length.n_positions
+        # Keys and values are put together with the cached ones, for each query head, and kept for the backward pass.
+        vectors = shape.n_layers * (_ACTIVATIONS * length.n_positions + 2 * n_all * (length.n_cached > 0))
+        attention = 4 * shape.n_layers * shape.n_heads * length.n_positions * n_all
+        logits = 8 * length.n_scored * self.model.n_vocab
+        return (vectors * record.d_model + attention + logits) * self._itemsize
+
+    @property
+    def _itemsize(self) -> int:
+        return accumulation_dtype(self.model.dtype).itemsize
+
+    def _usable(self) -> int:
+        return int(_SHARE * free_memory(self.model.device))
 
     def exact_rows(self, n_positions: int, n_scored: int) -> int:
         """How many copies of an example one pass of `exact` can take."""
@@ -98,13 +134,14 @@ class Memory:
         self.rows = max(1, min(fitting, _MOST_POSITIONS // n_positions, self.most_rows))
         return self.rows
 
-    def plan(self, n_positions: int, n_examples: int, n_scored: int, n_folds: int, *, by_example: bool) -> MemoryPlan:
-        """What scoring prompts of so many positions will need."""
+    def plan(self, length: Length, n_examples: int, n_folds: int, *, by_example: bool) -> MemoryPlan:
+        """What scoring so many prompts will need."""
         shape = self.model.record.shape
         weights = (self.model.record.n_parameters or 0) * self.model.dtype.itemsize
         sums = 8 * n_folds * shape.n_sources * shape.n_targets + 4 * by_example * n_examples * shape.n_edges
-        size = self.batch_size(n_positions, n_examples, n_scored)
-        return MemoryPlan(weights, sums, self.per_pair(n_positions, n_scored), size)
+        size = self.batch_size(length, n_examples)
+        points = self.points_at_once(length, size)
+        return MemoryPlan(weights, sums, self.kept(length), self.passing(length), points, size)
 
     @staticmethod
     def failure(error: Exception) -> str:
@@ -118,6 +155,7 @@ class Memory:
 
         `n_failed`: pairs of the pass that failed. Raises ModelError where nothing is left to halve.
         """
+        self.empty_cache()
         if self.points > 1:
             self.points = self.most_points = self.points // 2
             return
@@ -129,6 +167,10 @@ class Memory:
     def shrink_rows(self, n_failed: int) -> None:
         """Halve the copies of examples alone, after a pass with `n_failed` of them ran out of memory."""
         self.most_rows = max(1, n_failed // 2)
+        self.empty_cache()
+
+    def empty_cache(self) -> None:
+        """Give back what torch holds on to."""
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
 

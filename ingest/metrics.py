@@ -138,7 +138,8 @@ def register(
     Args:
         name: what circuits scored with it are stored under.
         value: function of `logits` and `clean_logits` [batch, scored, vocab] and `labels` [batch, scored, choice] (or
-            None) that returns one number per example, [batch], differentiable in `logits`.
+            None) that returns one number per example, [batch], differentiable in `logits`. A batch may hold an example
+            several times, so its size says nothing.
         needs_answer: it reads `labels[..., 0]`, the answer.
         needs_contrast: it reads `labels[..., 1:]`, what the answer is compared with.
         flat_at_clean: its gradient at the clean run is zero by construction, as that of KL.

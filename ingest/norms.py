@@ -39,7 +39,8 @@ class Norm:
         """`r` of a centred stream."""
         if not self.scaled:
             return torch.ones_like(centred[..., 0])
-        return (torch.linalg.vector_norm(centred, dim=-1).square() / centred.shape[-1] + self.eps).rsqrt()
+        norm: Tensor = torch.linalg.vector_norm(centred, dim=-1)
+        return (norm.square() / centred.shape[-1] + self.eps).rsqrt()
 
     def scale(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows d_model"]:
         """`xc * r`: the stream normed, with neither weight nor bias."""

@@ -25,9 +25,7 @@ def path_scores(batch: Batch, points: Sequence[Point]) -> Float[Tensor, "part so
     batch.run_clean(at.get(1.0))
     batch.run_ablated(at.get(0.0))
     changes = batch.changes()
-    for run in (batch.clean, batch.corrupted):
-        if run is not None:
-            run.forget()
+    batch.forget_sources()
     between = [point for point in points if point not in ends]
     for start in range(0, len(between), batch.at_once):
         _run_between(batch, (targets, len(ends) + start, between[start : start + batch.at_once]))

@@ -18,10 +18,11 @@ from circuitdb.ingest.anatomy import Anatomy
 from circuitdb.ingest.batch import Batch, Group, Parts
 from circuitdb.ingest.checks import check_tokens
 from circuitdb.ingest.grouped import ungrouped
-from circuitdb.ingest.memory import Memory
+from circuitdb.ingest.memory import Length, Memory
 from circuitdb.ingest.methods import PATCHING, ZERO
 from circuitdb.ingest.metrics import Metric
 from circuitdb.ingest.models import LoadedModel, plain_modes
+from circuitdb.ingest.prefix import NO_PREFIX
 from circuitdb.ingest.preflight import preflight_on
 
 
@@ -96,22 +97,21 @@ class Rounds:
         parts: Callable[[Group], Parts],
         work: Callable[[int, Tensor, Batch], None],
     ) -> None:
-        start, cached, order, at = self.n_shared(group), None, torch.argsort(group.fold, stable=True), 0
+        start, cached, order, at = self.n_shared(group), NO_PREFIX, torch.argsort(group.fold, stable=True), 0
+        length = Length(group.clean.shape[1] - start, start, group.n_scored)
         while at < len(order):
-            size = self.memory.batch_size(group.clean.shape[1] - start, len(order) - at, group.n_scored)
-            chosen = order[at : at + size]
-            failure = None
+            chosen = order[at : at + self.memory.batch_size(length, len(order) - at)]
+            failure, self.memory.points = None, 1
             try:
-                if cached is None:
+                if cached.length < start:
                     cached = prefix.compute(self.model, group.clean[0, :start].to(self.model.device))
-                own = group.take(chosen, self.model.device)
                 fixed = ablation.fixed(group.clean.shape[1])
-                at_once = self.memory.points_at_once(group.clean.shape[1] - start, len(chosen), group.n_scored)
-                batch = Batch(self.model, self.anatomy, metric, own, cached, parts(own), fixed, at_once)
-                work(number, chosen, batch)
+                own = group.take(chosen, self.model.device)
+                at_once = self.memory.points_at_once(length, len(chosen))
+                # Nothing of the batch has a name here, so that it is gone before the next one is measured.
+                work(number, chosen, Batch(self.model, self.anatomy, metric, own, cached, parts(own), fixed, at_once))
                 at += len(chosen)
             except (RuntimeError, MemoryError) as error:
                 failure = self.memory.failure(error)
-                del batch
             if failure is not None:  # outside of the handler, which holds on to the tensors of the failed pass
                 self.memory.shrink(len(chosen), failure)

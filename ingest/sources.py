@@ -106,8 +106,18 @@ class Changes:
 
     def rows(self, rows: slice) -> Written:
         """Those rows of all sources; the next call takes their place."""
-        n_heads, n = self.anatomy.shape.n_heads, len(range(*rows.indices(self.n_rows)))
-        found = self.room.tensor((self.anatomy.shape.n_sources, n, self.d_model), self.kind, self.device)
+        n = len(range(*rows.indices(self.n_rows)))
+        return self._write(
+            rows, self.room.tensor((self.anatomy.shape.n_sources, n, self.d_model), self.kind, self.device)
+        )
+
+    def all(self) -> Written:
+        """All rows, in memory of their own."""
+        size = (self.anatomy.shape.n_sources, self.n_rows, self.d_model)
+        return self._write(slice(None), torch.empty(size, dtype=self.kind, device=self.device))
+
+    def _write(self, rows: slice, found: Written) -> Written:
+        n_heads = self.anatomy.shape.n_heads
         found[0] = self.embedding[rows]
         for index, layer in enumerate(self.anatomy.layers):
             first = 1 + index * (n_heads + 1)
@@ -118,12 +128,9 @@ class Changes:
                 heads.copy_(head_outputs(layer, self.heads[index][rows]))
             found[first + n_heads] = self.mlps[index][rows]
         if self.fixed is not None:
-            found += self.fixed[:, torch.arange(self.n_rows, device=self.device)[rows] % self.fixed.shape[1]]
+            at = torch.arange(self.n_rows, device=self.device)[rows] % self.fixed.shape[1]
+            found += self.fixed if self.fixed.shape[1] == 1 else self.fixed[:, at]
         return found
-
-    def all(self) -> Written:
-        """All rows, not to be followed by others."""
-        return self.rows(slice(None))
 
 
 def written(anatomy: Anatomy, run: Sources, kind: torch.dtype) -> Written:

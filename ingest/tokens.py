@@ -37,8 +37,7 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
     """
     tokenizer = _tokenizer(model)
     whole = _encode(tokenizer, header + question.solved)
-    bare = tokenizer(header + question.solved, add_special_tokens=False)["input_ids"]
-    if tokenizer.unk_token_id is not None and tokenizer.unk_token_id in bare:
+    if _unknown(tokenizer) in tokenizer(f"{header}{question.solved}", add_special_tokens=False)["input_ids"]:
         raise TaskError(
             question.told(
                 f"{model.record.name}'s tokenizer has no token for a part of {_short(question.solved)} or of the shots "
@@ -53,7 +52,7 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
             _check_bos(tokenizer, ids)
             line = _encode(tokenizer, f"{header}{question.solved}\n")
             # Where the end of the line is no token of its own, the answer is all that can be told apart.
-            follows = line if line[: len(ids)] == ids else whole
+            follows = line if line[: len(ids)] == ids and _unknown(tokenizer) not in line[len(whole) :] else whole
             return TokenisedQuestion(question, text, ids, whole[len(ids) :], follows[len(ids) :])
     raise TaskError(
         question.told(
@@ -97,6 +96,14 @@ def spelt(model: LoadedModel, task: Task) -> Task:
 def starts_with_bos(model: LoadedModel, ids: tuple[int, ...]) -> bool:
     """Whether the prompt begins with the tokenizer's BOS token."""
     return model.tokenizer is not None and ids[:1] == (model.tokenizer.bos_token_id,)
+
+
+def _unknown(tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The id of what the tokenizer does not know, which its core may have without the tokenizer itself telling."""
+    core = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    token = tokenizer.unk_token or getattr(core, "unk_token", None)
+    found = tokenizer.convert_tokens_to_ids(token) if token else None
+    return found if isinstance(found, int) else None
 
 
 def _tokenizer(model: LoadedModel) -> PreTrainedTokenizerBase:

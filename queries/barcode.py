@@ -57,17 +57,28 @@ def band(heights: Matrix, share: float = SHARE) -> tuple[float, float] | None:
     known = np.sort(heights[~np.isnan(heights)])
     if not len(known):
         return None
-    held = max(math.ceil(round(share * len(known), 9)), 1)
+    held = wanted_births(share, len(known))
     widths = known[held - 1 :] - known[: len(known) - held + 1]
     start = int(np.argmin(widths))
     return float(known[start]), float(known[start + held - 1])
 
 
-def barcode(similarity: Similarity, *, corrected: bool = False, share: float = SHARE) -> Result:
-    """The bars, one row each: see `Database.barcode`."""
+def wanted_births(share: float, n: int) -> int:
+    """How many of `n` are at least this share; one where there are any."""
+    return min(max(math.ceil(round(share * n, 9)), 1), n)
+
+
+def checked_share(share: float) -> float:
+    """A share of the families, over 0 and at most 1. Raises UsageError for another number."""
     share = arguments.real("share is a share of the families, such as 0.8", share)
     if not 0 < share <= 1:
         raise UsageError(f"share={share:g} is no share of the families; give one over 0 and at most 1.")
+    return share
+
+
+def barcode(similarity: Similarity, *, corrected: bool = False, share: float = SHARE) -> Result:
+    """The bars, one row each: see `Database.barcode`."""
+    share = checked_share(share)
     values = similarity.values(corrected=corrected)
     found = tree(values)
     listed = bars(found)

@@ -50,6 +50,13 @@ class Comparisons(Measuring):
         `reliability` the same stepped up by Spearman-Brown to all of them (at most 1), `examples_needed` how many
         examples would bring it to `wanted` (0.5). NULL, with the `reason`, where there are fewer than two folds or
         their correlation is undefined.
+
+        >>> for row in db.reliability().rows():
+        ...     print(row["subtask"], round(row["fold_correlation"], 3), round(row["reliability"], 3))
+        1+1 0.976 0.988
+        1+2 0.976 0.988
+        2+1 0.976 0.988
+        2+2 0.976 0.988
         """
         where, how = parted(asked)
         reliability.examples_needed(0.5, 1, wanted)  # refuses what can't be wanted
@@ -78,6 +85,16 @@ class Comparisons(Measuring):
         where a similarity or its correction is undefined.
 
         Raises UsageError if the circuits are of different graph shapes.
+
+        >>> db.similarity().wide()
+        Similarity of 4 circuits: Spearman's rho, signed scores
+        label  reliability     1+1     1+2     2+1     2+2
+        1+1          0.988       1  0.8095  0.5238  0.9762
+        1+2          0.988  0.8095       1  0.5238   0.881
+        2+1          0.988  0.5238  0.5238       1  0.5476
+        2+2          0.988  0.9762   0.881  0.5476       1
+        >>> db.similarity(circuits=[1, 4], kind="overlap", top=4).rows()[0]["similarity"]
+        1.0
         """
         where, how = parted(asked)
         _require_correctable(how, corrected)
@@ -99,6 +116,13 @@ class Comparisons(Measuring):
         is in the notes.
 
         Raises UsageError if the circuits are of different graph shapes.
+
+        >>> db.between({"subtask": "1+1"}, {"subtask": ["1+2", "2+2"]})
+        Similarity of 1 circuit to 2 circuits: Spearman's rho, signed scores
+        a_id  a    b_id  b    same_subtask  similarity  ceiling  corrected  n_edges
+           1  1+1     2  1+2  False             0.8095    0.988     0.8194        8
+           1  1+1     4  2+2  False             0.9762    0.988     0.9881        8
+        - Circuits of distinct subtasks: mean similarity 0.893 over 2 pairs, mean ceiling 0.988.
         """
         where, how = parted(asked)
         _require_correctable(how, corrected)
@@ -127,6 +151,10 @@ class Comparisons(Measuring):
           deviations. For spearman, pearson and cosine.
         - `other_tasks`: the mean similarity of the two to circuits of other tasks of the same model, scored in the same
           way; at most 64 of them are taken.
+
+        >>> (row,) = db.nulls(circuits=[1, 3]).rows()
+        >>> round(row["similarity"], 3), row["other_tasks"]
+        (0.524, None)
         """
         where, how = parted(asked)
         with reading(self.path, timeout=self.timeout) as connection:
@@ -162,6 +190,12 @@ class Comparisons(Measuring):
         - `corrected`: the mean similarity of these same pairs, divided by `ceiling`. A ratio of means is not ruled by
           the pairs whose reliability is near 0, as a mean of ratios would be. NULL, with the reason in `warning`,
           where fewer than half of the pairs have a ceiling.
+
+        >>> (row,) = db.stability().rows()
+        >>> row["n_pairs"], round(row["stability"], 3), round(row["ceiling"], 3)
+        (6, 0.71, 0.988)
+        >>> [round(row["stability"], 3) for row in db.stability(by="digits_a").rows()]
+        [0.81, 0.548]
         """
         where, how = parted(asked)
         what = "deleted" if stability.require_over(over) == "folds" else "pairs"
@@ -206,6 +240,10 @@ class Comparisons(Measuring):
         `high` bound the effect with 95% confidence, from resampled subtasks; NULL for fewer than 4 of a condition.
 
         Raises UsageError unless `by` has two values.
+
+        >>> found = {row["statistic"]: row for row in db.compare("digits_a").rows()}
+        >>> [round(found["stability"][name], 3) for name in ("first", "second", "effect")]
+        [0.81, 0.548, 0.262]
         """
         where, how = parted(asked)
         with reading(self.path, timeout=self.timeout) as connection:
@@ -224,6 +262,10 @@ class Comparisons(Measuring):
         has the mean similarity of these pairs and of all others.
 
         Raises UsageError where there are not two such parameters.
+
+        >>> (row,) = db.commutativity().rows()
+        >>> row["a"], row["b"], round(row["similarity"], 3), round(row["accuracy_gap"], 3)
+        ('1+2', '2+1', 0.524, 0.1)
         """
         parts, accuracy, how, notes = self._groups(on, asked)
         whole = Selection(tuple(member for part in parts for member in part.selection.members))
@@ -244,6 +286,11 @@ class Comparisons(Measuring):
         """The circuits of subtasks that differ by 1 in one parameter, one row a pair, with the gap of the accuracy.
 
         `parameters` are those to step through; without them all that are whole numbers.
+
+        >>> for row in db.neighbours(["digits_b"]).rows():
+        ...     print(row["a"], row["b"], round(row["similarity"], 3))
+        1+1 1+2 0.81
+        2+1 2+2 0.548
         """
         parts, accuracy, how, notes = self._groups(on, asked)
         whole = Selection(tuple(member for part in parts for member in part.selection.members))

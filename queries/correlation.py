@@ -14,7 +14,6 @@ Mean similarities of one group have pairs in common, so its points are less inde
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ import pyarrow as pa
 from circuitdb.queries.coefficients import coefficient
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.comparison import EVERY_EDGE, Comparison
+from circuitdb.queries.groupnames import group_names
 from circuitdb.queries.metrics import Values
 from circuitdb.queries.ranks import centred_ranks
 from circuitdb.queries.result import Answer, Result, count
@@ -62,6 +62,7 @@ class Correlation(Answer):
         points: the points of each.
         over, metric, on: subtasks or models, source.metric, signed or magnitude.
         title, notes: what it is; warnings and explanations.
+        short: the coefficient of the similarities in a few words.
     """
 
     points: tuple[Points, ...]
@@ -70,6 +71,7 @@ class Correlation(Answer):
     on: str
     title: str
     notes: tuple[str, ...] = ()
+    short: str = "rho"
 
     def arrow(self) -> pa.Table:
         """One row a group: of, n (points with both values), n_lacking, rho, low, high (95%), p_value, mean_ceiling."""
@@ -109,19 +111,19 @@ Compared: TypeAlias = "tuple[Group, Selection, Similarity]"
 
 def of_subtasks(found: Sequence[Compared], values: Values) -> list[Points]:
     """One group of points a group of circuits: each circuit's mean similarity to those of other subtasks."""
-    fields = _telling([group for group, _, _ in found])
+    names = group_names(group for group, _, _ in found)
     points = []
     for group, selection, similarity in found:
         apart, _ = distinct_subtasks(selection)
         value = np.array([values.subtask.get(key, math.nan) for key in selection.ids], np.float64)
         means = _means(similarity.matrix, apart), _means(similarity.ceiling, apart)
-        points.append(Points(_named(group, fields), selection.labels, *means, value))
+        points.append(Points(names[group], selection.labels, *means, value))
     return points
 
 
 def of_models(found: Sequence[Compared], values: Values) -> list[Points]:
     """One group of points a task: the stability of each of its groups of circuits."""
-    fields = _telling([group for group, _, _ in found])
+    names = group_names((group for group, _, _ in found), task=False)
     points = []
     for task in dict.fromkeys(group.task for group, _, _ in found):
         rows = []
@@ -135,7 +137,7 @@ def of_models(found: Sequence[Compared], values: Values) -> list[Points]:
                     _mean(similarity.ceiling[upper]),
                     _mean(np.array(whole or each)),
                 )
-                rows.append((_named(group, fields), *means))
+                rows.append((names[group], *means))
         measured = np.array([row[1:] for row in rows], np.float64)
         points.append(Points(task, tuple(row[0] for row in rows), *measured.T))
     return points
@@ -153,9 +155,9 @@ def correlation(
 ) -> Correlation:
     """Put the answer together, with what the similarities `found` must say: see `Database.correlate`."""
     said = list(notes)
-    fields = _telling([group for group, _, _ in found])
+    names = group_names(group for group, _, _ in found)
     for group, selection, similarity in found:
-        whose = f"{_named(group, fields)}: " if len(found) > 1 else ""
+        whose = f"{names[group]}: " if len(found) > 1 else ""
         said += [*(f"{whose}{note}" for note in similarity.notes_elsewhere), *selection.duplicates()]
     for part in points:
         lacking = [label for label, value in zip(part.labels, part.value, strict=True) if math.isnan(value)]
@@ -166,7 +168,7 @@ def correlation(
     what = "mean similarity to the others" if over == "subtasks" else "stability"
     title = f"Spearman's rho of {what} ({how.prefix}{on} scores) with {metric}, over {over}: "
     title += count(len(points), "correlation")
-    return Correlation(tuple(points), over, metric, on, title, tuple(dict.fromkeys(said)))
+    return Correlation(tuple(points), over, metric, on, title, tuple(dict.fromkeys(said)), how.short)
 
 
 def interval(rho: float, n: int) -> tuple[float, float]:
@@ -209,18 +211,3 @@ def _means(matrix: Vector, apart: npt.NDArray[np.bool_]) -> Vector:
 def _mean(values: Vector) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else math.nan
-
-
-def _telling(groups: Sequence[Group]) -> list[str]:
-    """The fields of a group that differ between groups of one model and task."""
-    fields = [field.name for field in dataclasses.fields(Group)]
-    return [
-        name
-        for name in fields
-        if name not in ("model_id", "model", "task")
-        and len({(g.model, g.task, getattr(g, name)) for g in groups}) > len({(g.model, g.task) for g in groups})
-    ]
-
-
-def _named(group: Group, fields: Sequence[str]) -> str:
-    return ", ".join([group.model, group.task, *(f"{name} {getattr(group, name)}" for name in fields)])

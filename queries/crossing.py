@@ -51,6 +51,13 @@ class Crossing(Answer):
     title: str
     notes: tuple[str, ...] = ()
     prefers_corrected: bool = False
+    short: str = "rho"
+
+    @property
+    def median_ceiling(self) -> float:
+        """Of the pairs that have one; NaN if none has."""
+        known = self.ceiling[~np.isnan(self.ceiling)]
+        return float(np.median(known)) if known.size else math.nan
 
     def arrow(self) -> pa.Table:
         """The pairs as a table."""
@@ -132,7 +139,7 @@ def assembled(
         )
     return Crossing(
         rows, columns, measures.values, ceiling, attenuated, measures.n_edges, match, first, second, title,
-        (*notes, *overshooting(attenuated)), corrected,
+        (*notes, *overshooting(attenuated)), corrected, how.short,
     )  # fmt: skip
 
 

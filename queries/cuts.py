@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,25 @@ from circuitdb.queries.paths import grown, pruned, ranked
 Members = npt.NDArray[np.bool_]
 Edges = npt.NDArray[np.int64]
 DEFAULT_TOP = 200
+_WAYS = ("top", "share", "threshold", "greedy")
+
+
+class Cutting(TypedDict, total=False):
+    """How soft circuits are to be cut; see `Cut` for the values."""
+
+    top: int | None
+    share: float | None
+    threshold: float | None
+    greedy: int | None
+    signed: bool
+    prune: bool
 
 
 @dataclass(frozen=True)
 class Cut:
-    """How soft circuits are made hard: exactly one of `top`, `share`, `threshold` and `greedy` is given.
+    """A checked `Cutting`: how soft circuits are made hard.
+
+    Exactly one of `top`, `share`, `threshold` and `greedy` is given.
 
     Attributes:
         top: this many of the strongest edges.
@@ -50,28 +65,22 @@ class Cut:
     prune: bool = False
 
     @classmethod
-    def of(
-        cls,
-        *,
-        top: object = None,
-        share: object = None,
-        threshold: object = None,
-        greedy: object = None,
-        signed: bool = False,
-        prune: bool = False,
-    ) -> Cut:
+    def of(cls, **asked: Unpack[Cutting]) -> Cut:
         """A cut from what a caller hands over, top=200 if nothing. Raises UsageError."""
-        given = {"top": top, "share": share, "threshold": threshold, "greedy": greedy}
-        named = [name for name, value in given.items() if value is not None]
+        known = [field.name for field in fields(cls)]
+        if unknown := [name for name in asked if name not in known]:
+            raise TypeError(f"A cut has no {unknown[0]!r}; it has {', '.join(known)}.")
+        named = [name for name in _WAYS if asked.get(name) is not None]
         if len(named) > 1:
             raise UsageError(f"A cut is made in one way; give {' or '.join(named)}, not {len(named)} of them.")
+        top, share, threshold, greedy = (asked.get(name) for name in _WAYS)
         return cls(
             None if top is None and named else _size("top", DEFAULT_TOP if top is None else top),
             None if share is None else _share(share),
             None if threshold is None else _threshold(threshold),
             None if greedy is None else _size("greedy", greedy),
-            signed,
-            prune,
+            asked.get("signed", False),
+            asked.get("prune", False),
         )
 
     def size(self, n_edges: int) -> int:

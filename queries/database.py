@@ -41,22 +41,33 @@ class Shown:
 class Database(Groupings, HardCircuits, Evaluations):
     """A circuit database, open for questions.
 
-    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `metric`, `positions`,
-    `contrast`, `ablation`, `prompt_style` (a name or several), `shots`, `seed`, `examples` (drawn for a circuit, scored
-    or skipped) and `circuits` (a number or several); without them it is about all circuits. Questions about scores take
-    `on="signed"` (the paper's definition, the default) or `on="magnitude"` (absolute values), and those that compare
-    circuits the coefficient (`kind`, `top`) and the edges that it is over (`level`, `layers`, `source`, `target`,
-    `qkv`, `shared`, `nonzero`; see `Comparison`). Different models of one name are shown as name@revision or
+    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `grid`, `metric`, `positions`,
+    `contrast`, `ablation`, `prompt_style`, `dtype` (a name or several), `steps`, `shots`, `seed`, `examples` (drawn for
+    a circuit, scored or skipped) and `circuits` (a number or several); without them it is about all circuits. Questions
+    about scores take `on="signed"` (the paper's definition, the default) or `on="magnitude"` (absolute values), those
+    that compare circuits the coefficient (`kind`, `top`) and the edges that it is over (`level`, `layers`, `source`,
+    `target`, `qkv`, `shared`, `nonzero`; see `Comparison`), those about hard circuits the cut (`top`, `share`,
+    `threshold` or `greedy`; `signed`, `prune`; see `Cut`). Different models of one name are shown as name@revision or
     name@1a2b3c4d (the digest of the weights), with a note.
 
     Each method raises UsageError for a name that the database does not have, MissingDatabase, SchemaMismatch or
     LockedDatabase where the file can't be read. An empty database gives empty answers.
+
+    The examples are of four circuits of a toy model, 1+1, 1+2, 2+1 and 2+2, each of eight edges, and of evaluations in
+    board.json, which were added as `board`; `db` is circuitdb.open("circuits.duckdb").
     """
 
     def circuits(self, **where: Unpack[Where]) -> Result:
         """The circuits with their provenance, one row each, sorted by model, task, method and subtask.
 
         `accuracy` is the model's share of right answers (0..1) on the circuit's questions, `wall_time_s` in seconds.
+
+        >>> for row in db.circuits().rows():
+        ...     print(row["circuit_id"], row["subtask"], row["method"], row["accuracy"])
+        1 1+1 eap-ig 0.9
+        2 1+2 eap-ig 0.6
+        3 2+1 eap-ig 0.5
+        4 2+2 eap-ig 0.8
         """
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
@@ -70,6 +81,9 @@ class Database(Groupings, HardCircuits, Evaluations):
         it may lie outside. `selection` is `top-absolute` or `top-signed`; without it all runs are given. The result has
         one row a run, of circuits on their own examples and, where that was run, on those of others; `.wide()` has one
         row a curve with its CPR and CMD, `.across(share)` the matrix. `ingest.run_faithfulness` makes the runs.
+
+        >>> db.faithfulness().notes  # none of them was run yet
+        ('Not run yet: 4 of 4 circuits; `circuitdb faithfulness --load MODEL` does it.',)
         """
         if selection is not None and selection not in SELECTIONS:
             raise UsageError(f"There is no selection {selection!r}; choose one of {', '.join(SELECTIONS)}.")
@@ -83,6 +97,13 @@ class Database(Groupings, HardCircuits, Evaluations):
         """The `n` edges of a circuit with the largest absolute scores, ties by edge id.
 
         A positive score says that ablating the edge raises the metric (nats for kl).
+
+        >>> db.top_edges(1, 3)
+        Strongest 3 edges of circuit 1 (1+1)
+        place  edge             source  target    score  edge_id
+            1  input->a0.h0<q>  input   a0.h0<q>      8        0
+            2  input->a0.h0<k>  input   a0.h0<k>      7        1
+            3  input->a0.h0<v>  input   a0.h0<v>      6        2
         """
         circuit, n = arguments.whole("circuit", circuit), arguments.amount("edge", n)
         with reading(self.path, timeout=self.timeout) as connection:
@@ -94,6 +115,13 @@ class Database(Groupings, HardCircuits, Evaluations):
         """The score of every node of a circuit, layer by layer: the sum over its outgoing edges, NULL if none has one.
 
         A positive score says that ablating the node's edges raises the metric (nats for kl).
+
+        >>> db.node_scores(1)
+        Scores of 3 nodes of circuit 1 (1+1)
+        node   kind   layer  head  score
+        input  input   NULL  NULL     25
+        a0.h0  head       0     0     -5
+        m0     mlp        0  NULL     -4
         """
         circuit = arguments.whole("circuit", circuit)
         with reading(self.path, timeout=self.timeout) as connection:
@@ -102,7 +130,17 @@ class Database(Groupings, HardCircuits, Evaluations):
         return Result(table, f"Scores of {count(len(table), 'node')} of circuit {circuit} ({', '.join(chosen.labels)})")
 
     def show(self, circuit: int, *, edges: int = 10) -> Shown:
-        """Everything about one circuit: provenance, reliability, its strongest `edges`, the questions left out."""
+        """Everything about one circuit: provenance, reliability, its strongest `edges`, the questions left out.
+
+        >>> shown = db.show(1, edges=2)
+        >>> shown.edges
+        Strongest 2 edges of circuit 1 (1+1)
+        place  edge             source  target    score  edge_id
+            1  input->a0.h0<q>  input   a0.h0<q>      8        0
+            2  input->a0.h0<k>  input   a0.h0<k>      7        1
+        >>> shown.skipped.title
+        'No question was left out'
+        """
         circuit = arguments.whole("circuit", circuit)
         strongest = self.top_edges(circuit, edges)
         with reading(self.path, timeout=self.timeout) as connection:
@@ -130,6 +168,16 @@ class Database(Groupings, HardCircuits, Evaluations):
         """Tables, views and macros that SQL can ask; with the name of one, its columns.
 
         Raises UsageError, with the nearest name, if there is nothing of that name.
+
+        >>> db.schema("top_edges")
+        Columns of top_edges
+        column   type
+        place    BIGINT
+        edge     VARCHAR
+        score    FLOAT
+        edge_id  INTEGER
+        >>> db.schema().rows()[0]["name"]
+        'attached_file'
         """
         with reading(self.path, timeout=self.timeout) as connection:
             return schema.describe(connection, name)
@@ -141,6 +189,16 @@ class Database(Groupings, HardCircuits, Evaluations):
 
         Raises UsageError, before anything runs, for a statement that writes, attaches, sets or reads files, and for one
         that is wrong, with the nearest name.
+
+        >>> db.sql("SELECT subtask, accuracy FROM circuits WHERE accuracy > 0.7 ORDER BY accuracy")
+        2 rows
+        subtask  accuracy
+        2+2           0.8
+        1+1           0.9
+        >>> db.sql("DROP TABLE circuit")
+        Traceback (most recent call last):
+            ...
+        circuitdb.errors.UsageError: DROP is refused: one statement that only reads is taken here...
         """
         if not isinstance(statement, str):
             raise UsageError(f"A statement is a text, such as 'FROM circuits', not {type(statement).__name__}.")

@@ -6,13 +6,13 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Unpack, cast
+from typing import TypedDict, Unpack, cast
 
 import duckdb
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
-from circuitdb.evals import writer
+from circuitdb.evals import attached, writer
 from circuitdb.evals.columns import Columns
 from circuitdb.evals.files import read as read_files
 from circuitdb.evals.writer import Mapping
@@ -26,6 +26,12 @@ from circuitdb.queries.result import Result, count, enumeration
 from circuitdb.queries.selection import Where, select, wanted
 
 
+class _Writing(TypedDict):
+    mapping: Sequence[Mapping]
+    replace: bool
+    timeout: float
+
+
 class Evaluations(Measuring):
     """How well models do, by our own accuracies and by evaluations from elsewhere."""
 
@@ -34,20 +40,28 @@ class Evaluations(Measuring):
 
         Filters choose circuits, as everywhere, and these the evaluations of their models and subtasks; without filters
         all are given, also of subtasks that have no circuit.
+
+        >>> for row in db.evaluations(subtask=["1+1", "2+2"]).rows():
+        ...     print(row["source"], row["subtask"], row["metric"], row["value"])
+        circuitdb 1+1 accuracy 0.9
+        board 1+1 acc 0.7
+        circuitdb 2+2 accuracy 0.8
+        board 2+2 acc 0.6
         """
         asked = wanted(where)
         everything = not asked
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, cast("Where", asked))
-            table = named.run(connection, "evaluations", circuits=chosen.ids, everything=everything)
+            held = attached.read(connection)
+            table = named.run(connection, "evaluations", held, circuits=chosen.ids, everything=everything)
             table = with_models(connection, table)
-            unmatched = named.run(connection, "evaluation_map", source=None).to_pylist()
+            unmatched = named.run(connection, "evaluation_map", held, source=None).to_pylist()
         lost = sorted({row["source"] for row in unmatched if row["internal"] is None})
         notes = chosen.notes if chosen.members else ()
         if lost:
             told = f"Some names in {enumeration(lost)} match nothing of this database"
             notes = (*notes, f"{told}; `circuitdb evals map NAME` lists them, and takes what they stand for.")
-        return Result(table, count(len(table), "evaluation"), notes)
+        return Result(table, count(len(table), "evaluation"), (*notes, *held.notes))
 
     def evaluation_map(self, name: str | None = None) -> Result:
         """What the names in added evaluations are taken for, one row a name, and what of ours they have nothing of.
@@ -57,6 +71,15 @@ class Evaluations(Measuring):
         is before the last slash of a model's name).
 
         Raises UsageError for evaluations that the database does not have.
+
+        >>> for row in db.evaluation_map("board").rows():
+        ...     print(row["external"], "->", row["internal"])
+        toy -> toy
+        1+1 -> addition/1+1
+        2+2 -> addition/2+2
+        None -> addition/1+2
+        None -> addition/2+1
+        three -> None
         """
         with reading(self.path, timeout=self.timeout) as connection:
             return _map(connection, name)
@@ -69,9 +92,13 @@ class Evaluations(Measuring):
         mapping: Sequence[Mapping] = (),
         columns: Columns | None = None,
         table: str | None = None,
+        attach: bool = False,
         replace: bool = False,
     ) -> Result:
         """Copy evaluations from files into the database, and report what of both sides was matched: `evaluation_map`.
+
+        With `attach` nothing is copied: the files stay where they are and are read whenever evaluations are asked for.
+        A note says where one has changed since; StoreError is raised, then, where one is gone.
 
         Files are CSV, JSON, Parquet, Arrow, DuckDB or SQLite (of several tables there `table`), results and samples of
         lm-evaluation-harness, logs of inspect_ai. `columns` says which columns hold the names, or what holds for all
@@ -79,21 +106,48 @@ class Evaluations(Measuring):
         become NULL. Where all files are tables, `evals.NAME` has them as they are.
 
         Raises UsageError for a file that can't be read, that contradicts itself, or for a name that is taken.
+
+        >>> db.add_evaluations(["board.json"], "copy").title.partition(";")[0]
+        'copy: 3 values from 1 file (json)'
+        >>> _ = db.add_evaluations(["board.json"], "there", attach=True)
+        >>> db.sql("SELECT subtask, acc FROM evals.there ORDER BY acc LIMIT 1")
+        1 row
+        subtask  acc
+        three    0.1
         """
         paths = [Path(file) for file in files]
-        imported = read_files(paths, columns or Columns(), table)
-        writer.add(self.path, name, imported, paths, mapping=mapping, replace=replace, timeout=self.timeout)
+        told = columns or Columns()
+        # Before they are read: what is changed while they are is then a change.
+        states = [attached.state_of(path) for path in paths if path.is_file()] if attach else []
+        imported = read_files(paths, told, table)
+        how: _Writing = {"mapping": mapping, "replace": replace, "timeout": self.timeout}
+        if attach:
+            writer.attach(self.path, name, imported, paths, states, told, table, **how)
+        else:
+            writer.add(self.path, name, imported, paths, **how)
         found = self.evaluation_map(name)
-        title = f"{name}: {count(len(imported.rows), 'value')} from {count(len(paths), 'file')} ({imported.format})"
+        kind = f"{imported.format}, attached" if attach else imported.format
+        title = f"{name}: {count(len(imported.rows), 'value')} from {count(len(paths), 'file')} ({kind})"
         return Result(found.table, f"{title}; {found.title}", (*imported.notes, *found.notes))
 
     def map_evaluations(self, name: str, mapping: Sequence[Mapping]) -> Result:
-        """Say what names in added evaluations stand for, and see the map: `evaluation_map`. Raises UsageError."""
+        """Say what names in added evaluations stand for, and see the map: `evaluation_map`. Raises UsageError.
+
+        >>> from circuitdb.evals.writer import Mapping
+        >>> found = db.map_evaluations("board", [Mapping("subtask", "three", "1+2")])
+        >>> [row["internal"] for row in found.rows() if row["how"] == "given"]
+        ['addition/1+2']
+        """
         writer.map_names(self.path, name, mapping, timeout=self.timeout)
         return self.evaluation_map(name)
 
     def remove_evaluations(self, name: str) -> None:
-        """Take added evaluations away, with their map. Raises UsageError where there are none of that name."""
+        """Take added evaluations away, with their map. Raises UsageError where there are none of that name.
+
+        >>> db.remove_evaluations("board")
+        >>> "board" in [row["source"] for row in db.evaluations().rows()]
+        False
+        """
         writer.remove(self.path, name, timeout=self.timeout)
 
     def correlate(
@@ -115,6 +169,10 @@ class Evaluations(Measuring):
         say what similarity is, as in `similarity`.
 
         Raises UsageError for a metric that the database does not have, or where several values leave a choice.
+
+        >>> (row,) = db.correlate("circuitdb.accuracy").rows()
+        >>> row["n"], round(row["rho"], 3), round(row["p_value"], 3)
+        (4, 0.8, 0.333)
         """
         if over not in ("subtasks", "models"):
             raise UsageError(f"over={over!r} is neither 'subtasks' nor 'models'.")
@@ -130,7 +188,8 @@ class Evaluations(Measuring):
         ]
         make = correlation.of_subtasks if over == "subtasks" else correlation.of_models
         points = make(compared, values)
-        return correlation.correlation(points, compared, over=over, metric=with_, on=on, how=how, notes=chosen.notes)
+        notes = (*chosen.notes, *values.notes)
+        return correlation.correlation(points, compared, over=over, metric=with_, on=on, how=how, notes=notes)
 
 
 def _map(connection: duckdb.DuckDBPyConnection, name: str | None) -> Result:
@@ -139,14 +198,15 @@ def _map(connection: duckdb.DuckDBPyConnection, name: str | None) -> Result:
     if name is not None and name not in sources:
         there = enumeration(sources) or "none; `circuitdb evals add` adds some"
         raise UsageError(f"There are no evaluations {name}; the database has {there}.")
-    table = named.run(connection, "evaluation_map", source=name)
+    held = attached.read(connection, None if name is None else [name])
+    table = named.run(connection, "evaluation_map", held, source=name)
     rows = table.to_pylist()
     matched = Counter(row["kind"] for row in rows if row["external"] is not None and row["internal"] is not None)
     given = Counter(row["kind"] for row in rows if row["external"] is not None)
     ours = [row for row in rows if row["external"] is None]
     parts = [f"{matched[kind]} of {count(given[kind], kind)} matched" for kind in ("model", "subtask")]
     title = f"{', '.join(parts)}; {count(len(ours), 'name')} of the database without a row"
-    return Result(table, title, tuple(_notes(rows)))
+    return Result(table, title, (*_notes(rows), *held.notes))
 
 
 def _notes(rows: list[dict[str, object]]) -> list[str]:

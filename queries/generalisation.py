@@ -17,6 +17,7 @@ import pyarrow as pa
 from circuitdb.errors import UsageError
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.comparison import EVERY_EDGE, Comparison
+from circuitdb.queries.groupnames import group_names
 from circuitdb.queries.pairing import Matrix
 from circuitdb.queries.partition import Value, parameters, require_known
 from circuitdb.queries.result import Result, count, enumeration
@@ -94,6 +95,7 @@ def pairs(
     rows: list[tuple[Member, Member, str, float, float, float]] = []
     others: list[float] = []
     said = list(notes)
+    names = group_names(member.group for part in parts for member in part.selection.members[:1])
     for part in parts:
         found, members = part.similarity, part.selection.members
         here = list(chosen(part.selection))
@@ -105,7 +107,8 @@ def pairs(
         for i, j, _ in here:
             rest[min(i, j), max(i, j)] = False
         others += found.matrix[rest & ~np.isnan(found.matrix)].tolist()
-        said += found.notes_elsewhere
+        whose = f"{names[members[0].group]}: " if len(names) > 1 else ""
+        said += [f"{whose}{note}" for note in found.notes_elsewhere]
     # None becomes NaN.
     first = np.array([accuracy.get(a.circuit_id) for a, *_ in rows], np.float64)
     second = np.array([accuracy.get(b.circuit_id) for _, b, *_ in rows], np.float64)

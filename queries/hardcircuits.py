@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from circuitdb.connection import reading
+from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.queries import arguments, containment, inclusion, matrix, order
+from circuitdb.queries.asked import Cuttable, parted_cut
 from circuitdb.queries.asking import Asking, the_circuit
 from circuitdb.queries.containment import Containment
-from circuitdb.queries.cuts import Cut, hard
+from circuitdb.queries.cuts import Cut, Cutting, hard
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.order import Order
 from circuitdb.queries.result import Result
@@ -20,17 +22,7 @@ from circuitdb.queries.selection import Where, select
 class HardCircuits(Asking):
     """Which edges a cut keeps of circuits, and what these share."""
 
-    def containment(
-        self,
-        top: int | None = None,
-        *,
-        share: float | None = None,
-        threshold: float | None = None,
-        greedy: int | None = None,
-        signed: bool = False,
-        prune: bool = False,
-        **where: Unpack[Where],
-    ) -> Containment:
+    def containment(self, **asked: Unpack[Cuttable]) -> Containment:
         """How much of one hard circuit is in another, for ordered pairs, beside what chance would share.
 
         A circuit is cut to its `top` strongest edges (200 if no cut is named), to a `share` of the graph's edges, to
@@ -43,58 +35,74 @@ class HardCircuits(Asking):
         matrix.
 
         Raises UsageError if the circuits are of different graph shapes, or for two cuts at once.
+
+        >>> db.containment(top=3).wide()
+        Containment of 4 circuits, each cut to its 3 strongest of 8 edges; the row's share that is in the column
+        label  chance     1+1     1+2     2+1     2+2
+        1+1     0.375       1  0.6667  0.3333       1
+        1+2     0.375  0.6667       1  0.6667  0.6667
+        2+1     0.375  0.3333  0.6667       1  0.3333
+        2+2     0.375       1  0.6667  0.3333       1
         """
-        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
+        where, cut = parted_cut(asked)
         scores, shape = self._scores(where)
         return containment.containment(scores, cut, shape)
 
-    def containment_order(
-        self,
-        tolerance: float = 0.0,
-        *,
-        top: int | None = None,
-        share: float | None = None,
-        threshold: float | None = None,
-        greedy: int | None = None,
-        signed: bool = False,
-        prune: bool = False,
-        **where: Unpack[Where],
-    ) -> Order:
+    def containment_order(self, tolerance: float = 0.0, **asked: Unpack[Cuttable]) -> Order:
         """Which hard circuit is a sub-circuit of which: the covers of the containment order (Hasse diagram).
 
         A circuit is in another if all but a `tolerance` of its edges are; circuits that lie in each other count as one.
-        The cut is that of `containment`.
+        The cut is asked for as in `containment`.
+
+        >>> for row in db.containment_order(threshold=5).result().rows():
+        ...     print(row["circuit"], "in", row["contained_in"])
+        2+2 in 1+1 = 1+2
+        2+1 in None
         """
-        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
+        where, cut = parted_cut(asked)
         scores, shape = self._scores(where)
         return order.order(containment.containment(scores, cut, shape), tolerance)
 
     def inclusion(
-        self, cuts: Sequence[Cut] = (Cut.of(),), *, consensus: float = 0.8, least: float = 0.0, **where: Unpack[Where]
+        self,
+        cuts: Sequence[Cut] | None = None,
+        *,
+        consensus: float = 0.8,
+        least: float = 0.0,
+        **asked: Unpack[Cuttable],
     ) -> Result:
         """How many of the hard circuits an edge is in, one row an edge that is in any, the most frequent first.
 
-        Every circuit cut in every way of `cuts` counts. `inclusion` is the share of them (0..1), of which rows under
-        `least` are left out; `kind` is core (in all), consensus (in at least a share of `consensus`) or some, and
-        `only_in` names the circuit of an edge that no other has. The title counts them, beside what chance would give
-        for circuits of the same sizes.
+        Every circuit cut in every way of `cuts` counts; without them the cut is asked for as in `containment`.
+        `inclusion` is the share of them (0..1), of which rows under `least` are left out; `kind` is core (in all),
+        consensus (in at least a share of `consensus`) or some, and `only_in` names the circuit of an edge that no other
+        has. The title counts them, beside what chance would give for circuits of the same sizes.
+
+        Raises UsageError for `cuts` and the keywords of one beside them.
+
+        >>> found = db.inclusion(top=3, consensus=0.5)
+        >>> [(row["edge"], row["inclusion"], row["kind"]) for row in found.rows()[:2]]
+        [('input->a0.h0<v>', 1.0, 'core'), ('input->a0.h0<k>', 0.75, 'consensus')]
         """
+        where, cut = parted_cut(asked)
+        if cuts is None:
+            cuts = [cut]
+        elif given := [name for name in Cutting.__annotations__ if name in asked]:
+            raise UsageError(f"The cuts are given one by one; {given[0]} belongs into each of them.")
         scores, shape = self._scores(where)
         return inclusion.inclusion(scores, cuts, shape, consensus=consensus, least=least)
 
-    def hard_circuit(
-        self,
-        circuit: int,
-        top: int | None = None,
-        *,
-        share: float | None = None,
-        threshold: float | None = None,
-        greedy: int | None = None,
-        signed: bool = False,
-        prune: bool = False,
-    ) -> Result:
-        """The edges of one hard circuit in edge order: edge, source, target, score, edge_id; cut: see `containment`."""
-        cut = Cut.of(top=top, share=share, threshold=threshold, greedy=greedy, signed=signed, prune=prune)
+    def hard_circuit(self, circuit: int, **asked: Unpack[Cutting]) -> Result:
+        """The edges of one hard circuit in edge order: edge, source, target, score, edge_id; cut: see `containment`.
+
+        >>> db.hard_circuit(1, top=3)
+        3 edges of circuit 1 (1+1), cut to its 3 strongest of 8 edges
+        edge             source  target    score  edge_id
+        input->a0.h0<q>  input   a0.h0<q>      8        0
+        input->a0.h0<k>  input   a0.h0<k>      7        1
+        input->a0.h0<v>  input   a0.h0<v>      6        2
+        """
+        cut = Cut.of(**asked)
         circuit = arguments.whole("circuit", circuit)
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = the_circuit(connection, circuit)

@@ -35,7 +35,7 @@ _OF_ALL_PAIRS = frozenset({"stability", "families"})
 def serve(connection: duckdb.DuckDBPyConnection, tokens: Sequence[Token]) -> None:
     """Compute what a statement of these tokens will ask of pairs, and put it where the statement finds it."""
     called = {token.text.lower() for token, after in pairwise(tokens) if after.text == "(" and _is_name(token)}
-    everything = called & _OF_ALL_PAIRS or PAIRS in {token.text.lower() for token in tokens if _is_name(token)}
+    everything = called & _OF_ALL_PAIRS or PAIRS in names(tokens)
     if not everything and "similarity" not in called:
         return
     a, b, rho, n_edges = _pairs(connection, None if everything else _literals(tokens))
@@ -44,6 +44,11 @@ def serve(connection: duckdb.DuckDBPyConnection, tokens: Sequence[Token]) -> Non
     if everything:
         once = a < b
         connection.register(PAIRS, _table(a[once], b[once], rho[once], n_edges[once]))
+
+
+def names(tokens: Sequence[Token]) -> frozenset[str]:
+    """The words of a statement that may name a table, in small letters."""
+    return frozenset(token.text.lower() for token in tokens if _is_name(token))
 
 
 def _pairs(connection: duckdb.DuckDBPyConnection, circuits: frozenset[int] | None) -> Columns:

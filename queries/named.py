@@ -10,8 +10,10 @@ import duckdb
 import pyarrow as pa
 
 from circuitdb import sqlfiles
+from circuitdb.evals.attached import Attached
 
 PACKAGE = "circuitdb.queries.sql"
+NOTHING_ATTACHED = Attached()
 Parameter: TypeAlias = "bool | int | float | str | Sequence[int] | Sequence[str] | None"
 
 
@@ -25,10 +27,13 @@ def text(name: str) -> str:
     return sqlfiles.load(PACKAGE, name)
 
 
-def run(connection: duckdb.DuckDBPyConnection, name: str, /, **parameters: Parameter) -> pa.Table:
-    """Run query `name` with its `$parameters` bound and return all of its rows."""
+def run(
+    connection: duckdb.DuckDBPyConnection, name: str, attached: Attached = NOTHING_ATTACHED, /, **parameters: Parameter
+) -> pa.Table:
+    """Run query `name` with its `$parameters` bound, beside what is `attached`, and return all of its rows."""
     bound = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
     # A cursor of its own: an unread result of an earlier statement would be in the way. Left open it would keep the
     # file locked after the connection is closed.
     with closing(connection.cursor()) as cursor:
+        attached.register(cursor)
         return cursor.sql(text(name), params=bound).to_arrow_table()

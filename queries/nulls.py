@@ -7,7 +7,8 @@
 
       mean = sum_s n_s mean_s(a) mean_s(b),    variance = sum_s SS_s(a) SS_s(b) / (n_s - 1),
 
-  where SS_s is the sum of squares around the stratum's mean. A stratum of one edge stays as it is.
+  where SS_s is the sum of squares around the stratum's mean. A stratum of one edge stays as it is. Where scores are
+  missing, all of this is over the edges that both circuits have: those of the similarity that it is set beside.
 - Other tasks: the similarity to circuits of other tasks of the same model, scored in the same way.
 """
 
@@ -26,7 +27,7 @@ from circuitdb.queries.coefficients import CORRECTABLE, coefficient, vectors
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.comparison import EVERY_EDGE, Comparison
 from circuitdb.queries.matrix import ScoreMatrix
-from circuitdb.queries.pairing import Matrix, Scores
+from circuitdb.queries.pairing import Matrix, Scores, blocks, part
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Group, Member, Selection
 from circuitdb.queries.similarity import Similarity
@@ -39,23 +40,39 @@ _MOST = 64  # circuits of other tasks
 def permuted(scores: Scores, strata: Strata, kind: str = "spearman") -> tuple[Matrix, Matrix]:
     """([circuit, circuit] mean, standard deviation) of a coefficient of [circuit, edge], permuted within strata.
 
-    Over the edges that all circuits have. NaN where a circuit is constant. Raises UsageError for a kind whose null has
-    no such formula.
+    Each pair is over the edges that both have, as its similarity is. NaN where one of them is constant over these.
+    Raises UsageError for a kind whose null has no such formula.
     """
-    common = ~np.isnan(scores).any(axis=0)
-    values = vectors(kind, scores[:, common])
+    mean, deviation = np.full((2, len(scores), len(scores)), np.nan)
+    for block in blocks(scores):
+        here, there = np.ix_(block.rows, block.others), np.ix_(block.others, block.rows)
+        order, starts, sizes = _runs(strata if block.common is None else strata[block.common])
+        if not len(sizes):
+            continue
+        first = _moments(part(scores, block.rows, block.common), kind, order, starts, sizes)
+        second = first if block.same else _moments(part(scores, block.others, block.common), kind, order, starts, sizes)
+        mean[here] = (first[0] / sizes) @ second[0].T
+        deviation[here] = np.sqrt((first[1] / np.maximum(sizes - 1, 1)) @ second[1].T)
+        if not block.same:
+            mean[there], deviation[there] = mean[here].T, deviation[here].T
+    return mean, deviation
+
+
+def _runs(strata: Strata) -> tuple[Strata, Strata, Strata]:
+    """(the edges ordered by stratum, where each stratum starts there, how many edges each has)."""
+    sizes = np.unique(strata, return_counts=True)[1]
+    return np.argsort(strata, kind="stable"), np.cumsum(sizes) - sizes, sizes
+
+
+def _moments(scores: Scores, kind: str, order: Strata, starts: Strata, sizes: Strata) -> tuple[Matrix, Matrix]:
+    """([circuit, stratum] sums, sums of squares around the stratum's mean) of the vectors of unit length."""
+    values = vectors(kind, scores)
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    values /= np.where(lengths > 0, lengths, np.nan)
-    order = np.argsort(strata[common], kind="stable")
-    sizes = np.unique(strata[common], return_counts=True)[1]
-    if not len(sizes):
-        nothing = np.full((len(scores), len(scores)), np.nan)
-        return nothing, nothing
-    starts = np.cumsum([0, *sizes[:-1]])
-    sums = np.add.reduceat(values[:, order], starts, axis=1)
-    squares = np.clip(np.add.reduceat(values[:, order] ** 2, starts, axis=1) - sums**2 / sizes, 0, None)
+    values = (values / np.where(lengths > 0, lengths, np.nan))[:, order]
+    sums = np.add.reduceat(values, starts, axis=1)
+    squares = np.clip(np.add.reduceat(values**2, starts, axis=1) - sums**2 / sizes, 0, None)
     squares[:, sizes == 1] = 0
-    return (sums / sizes) @ sums.T, np.sqrt((squares / np.maximum(sizes - 1, 1)) @ squares.T)
+    return sums, squares
 
 
 @dataclass(frozen=True)

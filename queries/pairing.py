@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
@@ -32,6 +32,22 @@ class Pairs:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Rows (indices) that all meet each other over the same edges.
+
+    Attributes:
+        rows, others: which meet.
+        common: the edges that they meet over; None is all of them.
+        same: whether the rows meet themselves.
+    """
+
+    rows: npt.NDArray[np.int64]
+    others: npt.NDArray[np.int64]
+    common: Mask | None
+    same: bool
+
+
+@dataclass(frozen=True)
 class _Pattern:
     """Rows (indices) that have a score at the same edges, and are not zero at the same ones; None: at all edges."""
 
@@ -48,22 +64,35 @@ def paired(matrix: Scores, other: Scores | None, compare: Compare, *, joint_zero
     second = matrix if other is None else other
     values = np.full((len(matrix), len(second)), np.nan)
     n_edges = np.zeros(values.shape, np.int64)
-    patterns = _patterns(matrix, joint_zeros)
-    for one, two in product(patterns, patterns if other is None else _patterns(second, joint_zeros)):
-        if other is None and two.rows[0] < one.rows[0]:
-            continue
-        common = _common(one, two)
-        a = _part(matrix, one.rows, common)
-        same = other is None and one is two
-        block = compare(a, a if same else _part(second, two.rows, common))
-        size = matrix.shape[1] if common is None else int(np.count_nonzero(common))
-        values[np.ix_(one.rows, two.rows)], n_edges[np.ix_(one.rows, two.rows)] = block, size
+    for block in blocks(matrix, other, joint_zeros=joint_zeros):
+        a = part(matrix, block.rows, block.common)
+        found = compare(a, a if block.same else part(second, block.others, block.common))
+        size = matrix.shape[1] if block.common is None else int(np.count_nonzero(block.common))
+        here, there = np.ix_(block.rows, block.others), np.ix_(block.others, block.rows)
+        values[here], n_edges[here] = found, size
         if other is None:
-            values[np.ix_(two.rows, one.rows)], n_edges[np.ix_(two.rows, one.rows)] = block.T, size
+            values[there], n_edges[there] = found.T, size
     if other is None:
         values = np.triu(values) + np.triu(values, 1).T
         np.fill_diagonal(values, np.where(np.isnan(np.diag(values)), np.nan, 1.0))
     return Pairs(values, n_edges)
+
+
+def blocks(matrix: Scores, other: Scores | None = None, *, joint_zeros: bool = True) -> Iterator[Block]:
+    """All pairs of rows of [row, edge], or of one of these and one of `other`, in blocks that have the same edges.
+
+    Among the rows of one matrix two patterns meet once: the block of the one with the other stands for both.
+    """
+    patterns = _patterns(matrix, joint_zeros)
+    for one, two in product(patterns, patterns if other is None else _patterns(other, joint_zeros)):
+        if other is not None or one.rows[0] <= two.rows[0]:
+            yield Block(one.rows, two.rows, _common(one, two), other is None and one is two)
+
+
+def part(matrix: Scores, rows: npt.NDArray[np.int64], common: Mask | None) -> Scores:
+    """Some rows of [row, edge], at the common edges."""
+    chosen = matrix if len(rows) == len(matrix) else matrix[rows]
+    return chosen if common is None else chosen[:, common]
 
 
 def _patterns(matrix: Scores, joint_zeros: bool) -> list[_Pattern]:
@@ -91,8 +120,3 @@ def _common(one: _Pattern, two: _Pattern) -> Mask | None:
     if one.nonzero is not None and two.nonzero is not None:
         masks.append(one.nonzero | two.nonzero)
     return np.logical_and.reduce(masks) if masks else None
-
-
-def _part(matrix: Scores, rows: npt.NDArray[np.int64], common: Mask | None) -> Scores:
-    part = matrix if len(rows) == len(matrix) else matrix[rows]
-    return part if common is None else part[:, common]

@@ -1,13 +1,15 @@
 """Figures of answers, as wide as a column of a paper; matplotlib comes with the extra `plot`.
 
-Each takes an answer and draws it, with nothing computed but its order. Colours run from orange (below zero) over white
-to blue and can be told apart by everybody; a sign is never shown by colour alone: cells have their number, or where
-they are too many those below zero a bar. Matplotlib's global settings are not touched.
+Each takes an answer and draws it, with nothing computed but its order; a similarity stands beside its ceiling. Colours
+run from orange (below zero) over white to blue and can be told apart by everybody; a sign is never shown by colour
+alone: cells have their number, or where they are too many those below zero a bar. Matplotlib's global settings are not
+touched.
 """
 
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,8 @@ import numpy.typing as npt
 from circuitdb.errors import UsageError
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.correlation import Correlation
+from circuitdb.queries.crossing import Crossing
+from circuitdb.queries.families import family_sweep
 from circuitdb.queries.linkage import tree
 from circuitdb.queries.result import Result
 from circuitdb.queries.similarity import Similarity
@@ -32,7 +36,7 @@ WIDTH = 3.3  # inches
 _FONT, _SMALL = 7.0, 6.0  # points
 _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#666666"
 _MARKERS, _COLOURS = "os^Dv<>P", (_BLUE, _ORANGE, "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
-_MOST_NUMBERS, _MOST_LABELS, _LONGEST = 10, 24, 14
+_MOST_NUMBERS, _MOST_LABELS, _LONGEST, _LINE = 10, 24, 14, 52
 Matrix = npt.NDArray[np.float64]
 
 
@@ -40,28 +44,49 @@ def similarity(found: Similarity, *, corrected: bool = False, by_likeness: bool 
     """The similarity matrix as a heat map, with each circuit's reliability beside its row.
 
     In the order of the subtasks' parameters, or with `by_likeness` in that of the leaves of the complete-linkage tree.
+    What two circuits can reach at most, plain, is the root of the product of their reliabilities.
     """
     values = found.values(corrected=corrected)
     order = tree(values, "complete").order() if by_likeness else list(range(len(values)))
     labels = [found.labels[i] for i in order]
     figure, (beside, axes) = _figure(_side(len(values)), 1, 2, width_ratios=[1, max(len(values), 4)])
-    name = "Spearman's rho" if found.short == "rho" else found.short
-    name += ", corrected for attenuation" if corrected else ""
-    limit = float(np.nanmax([1.0, *np.abs(values[~np.isnan(values)])])) if values.size else 1.0
-    image = _heat(axes, values[np.ix_(order, order)], limit, labels, labels)
+    image = _heat(axes, values[np.ix_(order, order)], _limit(values), labels, labels)
     axes.set_yticks([])
-    _bar(figure, image, axes, f"similarity of {found.on} scores\n({name})")
-    _greys(beside, found.reliabilities[order][:, None], labels)
+    _bar(figure, image, axes, _scale(found, found.on, corrected=corrected))
+    _greys(beside, found.reliabilities[order][:, None], labels, [])
     beside.set_xticks([0], ["reliability (black: 1)"], rotation=90, fontsize=_SMALL)
     return figure
 
 
-def families(found: Result) -> Figure:
-    """The number of families against alpha, from `Database.family_sweep`, above the barcode of the families that merge.
+def between(found: Crossing, *, corrected: bool = False) -> Figure:
+    """The similarity of two sets as a heat map, from `Database.between`, with reliabilities beside rows and columns."""
+    values = found.corrected if corrected else found.matrix
+    rows, columns = found.rows_of.labels, found.columns_of.labels
+    figure, (beside, axes, corner, below) = _figure(
+        _side(len(rows)) + 0.3, 2, 2, width_ratios=[1, max(len(columns), 4)], height_ratios=[max(len(rows), 4), 1]
+    )
+    image = _heat(axes, values, _limit(values), rows, columns)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    _bar(figure, image, axes, _scale(found, found.rows_of.on, corrected=corrected))
+    _greys(beside, found.row_reliability.whole[:, None], rows, [])
+    _greys(below, found.column_reliability.whole[None, :], [], columns)
+    corner.set_axis_off()
+    said = corner.text(
+        1, 0.5, "reliability\n(black: 1)", fontsize=_SMALL, ha="right", va="center", transform=corner.transAxes
+    )
+    said.set_in_layout(False)  # it may reach under the names of the rows
+    return figure
 
-    A bar of the barcode is a family: it is there for every alpha over the one at which it merges into another.
+
+def families(found: Similarity, *, corrected: bool = False, every_pair: bool = False) -> Figure:
+    """The number of families against alpha, as `Database.family_sweep` has it, above the bars of those that merge.
+
+    A bar is a family: it is there for every alpha over the one at which it merges into another. With `every_pair` both
+    are of classes in which every pair reaches alpha. The dotted line is the median ceiling of the similarities.
     """
-    rows = found.rows()
+    rows = family_sweep(found, corrected=corrected, every_pair=every_pair).rows()
+    ceiling = np.nan if corrected else found.median_ceiling
     figure, (above, below) = _figure(3.2, 2, 1, height_ratios=[3, 2], sharex=True)
     alphas = np.array([row["alpha"] for row in rows], np.float64)
     at = [int(str(row["n_families"])) for row in rows]
@@ -74,8 +99,14 @@ def families(found: Result) -> Figure:
         below.hlines(np.arange(len(merges)), merges, high, color=_BLUE, linewidth=max(0.4, min(2.0, 60 / len(merges))))
         below.plot(merges, np.arange(len(merges)), "|", color="black", markersize=3)
         below.set_xlim(low, high)
-    _dress(above, ylabel="families")
-    _dress(below, xlabel="alpha", ylabel="family merges")
+    if not np.isnan(ceiling):
+        for axes in (above, below):
+            axes.axvline(ceiling, color=_GREY, linestyle=":", linewidth=0.8)
+    what = "classes" if every_pair else "families"
+    of = f"{'corrected ' if corrected else ''}similarity of {found.on} scores ({_coefficient(found.short)})"
+    dotted = "" if np.isnan(ceiling) else f"; dotted: its median ceiling, {_number(ceiling)}"
+    _dress(above, ylabel=what)
+    _dress(below, xlabel=f"alpha: {of}{dotted}", ylabel=f"{what} that merge")
     below.set_yticks([])
     return figure
 
@@ -91,26 +122,34 @@ def containment(found: Containment) -> Figure:
 
 
 def accuracy(found: Correlation) -> Figure:
-    """The metric against stability, or a circuit's mean similarity, from `Database.correlate`; a marker a group."""
-    figure, (axes,) = _figure(2.8, 1, 1)
+    """The metric against stability, or a circuit's mean similarity, from `Database.correlate`; a marker a group.
+
+    A model's own ceiling is a bar, with a dotted line from its point; circuits of one group have that of their means.
+    """
     rows = found.rows()
+    shown = ["undefined" if row["rho"] is None else _number(float(str(row["rho"]))) for row in rows]
+    names = [_wrapped(f"{row['of']}: rho {rho} (n = {row['n']})") for row, rho in zip(rows, shown, strict=True)]
+    figure, (axes,) = _figure(2.6 + 0.125 * sum(1 + name.count("\n") for name in names), 1, 1)
     for i, (points, row) in enumerate(zip(found.points, rows, strict=True)):
-        rho = "undefined" if row["rho"] is None else f"{row['rho']:.2f}"
+        turn, place = divmod(i, len(_MARKERS))  # the markers of a second turn have other colours
+        colour = _COLOURS[(place + turn) % len(_COLOURS)]
         axes.plot(
-            points.similarity, points.value, linestyle="none", marker=_MARKERS[i % len(_MARKERS)], markersize=4,
-            color=_COLOURS[i % len(_COLOURS)], label=f"{points.of}: rho {rho} (n = {row['n']})",
+            points.similarity, points.value, linestyle="none", marker=_MARKERS[place], markersize=4, color=colour,
+            label=names[i],
         )  # fmt: skip
         if len(points.labels) <= _MOST_LABELS and len(found.points) == 1:
             for label, x, y in zip(points.labels, points.similarity, points.value, strict=True):
-                if np.isfinite(x) and np.isfinite(y):
-                    axes.annotate(label, (x, y), (2, 2), textcoords="offset points", fontsize=_SMALL)
-        ceiling = row["mean_ceiling"]
-        if isinstance(ceiling, float):
-            axes.axvline(ceiling, color=_COLOURS[i % len(_COLOURS)], linestyle=":", linewidth=0.8)
-    what = "mean similarity to the others" if found.over == "subtasks" else "stability"
-    _dress(axes, xlabel=f"{what} (dotted: its ceiling)", ylabel=found.metric)
+                if not np.isnan(x + y):  # it would be written at the edge
+                    axes.annotate(_short(label, 24), (x, y), (2, 2), textcoords="offset points", fontsize=_SMALL)
+        if found.over == "models":
+            axes.hlines(points.value, points.similarity, points.ceiling, colour, ":", linewidth=0.8)
+            axes.plot(points.ceiling, points.value, linestyle="none", marker="|", markersize=5, color=colour)
+        elif row["mean_ceiling"] is not None:
+            axes.axvline(float(str(row["mean_ceiling"])), color=colour, linestyle=":", linewidth=0.8)
+    what, bar = ("stability", "bar") if found.over == "models" else ("mean similarity to the others", "dotted")
+    _dress(axes, xlabel=f"{what} ({found.short}, {found.on} scores; {bar}: its ceiling)", ylabel=found.metric)
     if found.points:
-        axes.legend(fontsize=_SMALL, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+        figure.legend(fontsize=_SMALL, frameon=False, loc="outside lower center")
     return figure
 
 
@@ -176,9 +215,9 @@ def _heat(
         vmin=-limit if signed else 0.0, vmax=limit, aspect="auto", interpolation="nearest",
     )  # fmt: skip
     _ticks(axes, rows, columns)
-    if numbers and 0 < len(values) <= _MOST_NUMBERS:
+    if numbers and 0 < max(values.shape) <= _MOST_NUMBERS:
         for (i, j), value in np.ndenumerate(values):
-            text = "" if np.isnan(value) else f"{value:.2f}".replace("-", "\u2212")
+            text = "" if np.isnan(value) else _number(value)
             dark = abs(value) > 0.6 * limit
             axes.text(j, i, text, ha="center", va="center", fontsize=_SMALL, color="white" if dark else "black")
     else:
@@ -187,16 +226,17 @@ def _heat(
     return image
 
 
-def _greys(axes: Axes, values: Matrix, names: Sequence[str]) -> None:
-    """A column of shares of 0 to 1 as greys, with their numbers where there is room."""
+def _greys(axes: Axes, values: Matrix, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """A column or a row of shares of 0 to 1 as greys, with their numbers where there is room."""
     cells = values if values.size else np.full((1, 1), np.nan)
     axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    _ticks(axes, names, [])
-    if len(values) <= _MOST_NUMBERS:
-        for i, value in enumerate(values[:, 0]):
-            text = "?" if np.isnan(value) else f"{value:.2f}"
+    _ticks(axes, rows, columns)
+    if values.size <= _MOST_NUMBERS:
+        for (i, j), value in np.ndenumerate(values):
+            text = "?" if np.isnan(value) else _number(value)
             colour = "white" if value > 0.6 else "black"
-            axes.text(0, i, text, ha="center", va="center", fontsize=_SMALL, color=colour, rotation=90)
+            turned = 0 if columns else 90
+            axes.text(j, i, text, ha="center", va="center", fontsize=_SMALL, color=colour, rotation=turned)
 
 
 def _colours(*, signed: bool) -> Colormap:
@@ -214,9 +254,38 @@ def _ticks(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
     axes.tick_params(length=1.5, width=0.5)
 
 
-def _short(name: str) -> str:
-    """A name that fits beside a matrix: its beginning and its end."""
-    return name if len(name) <= _LONGEST else f"{name[:5]}\u2026{name[-(_LONGEST - 6) :]}"
+def _short(name: str, longest: int = _LONGEST) -> str:
+    """A name that fits beside a matrix, or a point: its beginning and its end."""
+    first = longest // 2 - 2
+    return name if len(name) <= longest else f"{name[:first]}\u2026{name[first + 1 - longest :]}"
+
+
+def _wrapped(text: str) -> str:
+    """In lines that fit into a column."""
+    return "\n".join(line for part in text.split("\n") for line in textwrap.wrap(part, _LINE, break_on_hyphens=False))
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\u2212")
+
+
+def _limit(values: Matrix) -> float:
+    """Where the colours of similarities end: at 1, or at the largest of corrected ones."""
+    return float(np.nanmax(np.abs(values), initial=1.0))
+
+
+def _scale(found: Similarity | Crossing, on: str, *, corrected: bool) -> str:
+    """What the colours of similarities are."""
+    name = _coefficient(found.short)
+    if corrected:
+        name += ", corrected for attenuation"
+    elif not np.isnan(found.median_ceiling):
+        name += f"; median ceiling {_number(found.median_ceiling)}"
+    return f"similarity of {on} scores\n({name})"
+
+
+def _coefficient(short: str) -> str:
+    return "Spearman's rho" if short == "rho" else short
 
 
 def _bar(figure: Figure, image: AxesImage, axes: Axes, label: str) -> None:
@@ -225,7 +294,7 @@ def _bar(figure: Figure, image: AxesImage, axes: Axes, label: str) -> None:
 
     bar = figure.colorbar(image, ax=axes, location="top", shrink=0.9, pad=0.02, aspect=30)
     bar.ax.tick_params(labelsize=_SMALL, length=1.5, width=0.5)
-    bar.set_label(label, fontsize=_FONT)
+    bar.set_label(_wrapped(label), fontsize=_FONT)
     if label:
         bar.locator = MaxNLocator(4)
         bar.update_ticks()
@@ -234,7 +303,7 @@ def _bar(figure: Figure, image: AxesImage, axes: Axes, label: str) -> None:
 
 
 def _dress(axes: Axes, *, xlabel: str = "", ylabel: str = "") -> None:
-    axes.set_xlabel(xlabel, fontsize=_FONT)
+    axes.set_xlabel(_wrapped(xlabel), fontsize=_FONT)
     axes.set_ylabel(ylabel, fontsize=_FONT)
     axes.tick_params(labelsize=_SMALL, length=2, width=0.5)
     for side in ("top", "right"):

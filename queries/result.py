@@ -35,11 +35,19 @@ class Answer(ABC):
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns."""
+        """Names of the columns.
+
+        >>> db.top_edges(1).columns
+        ['place', 'edge', 'source', 'target', 'score', 'edge_id']
+        """
         return list(self.arrow().column_names)
 
     def rows(self) -> list[dict[str, object]]:
-        """One dict a row."""
+        """One dict a row.
+
+        >>> db.sql("SELECT count(*) AS n FROM circuits").rows()
+        [{'n': 4}]
+        """
         return list(self.arrow().to_pylist())
 
     def df(self) -> pandas.DataFrame:

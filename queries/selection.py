@@ -52,6 +52,8 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "task": ("task", "tasks"),
     "subtask": ("subtask", "subtasks"),
     "method": ("method", "methods"),
+    "steps": ("number of steps", "steps"),
+    "grid": ("grid", "grids"),
     "metric": ("metric", "metrics"),
     "positions": ("choice of positions", "positions"),
     "contrast": ("contrast", "contrasts"),
@@ -60,9 +62,10 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "shots": ("number of shots", "shots"),
     "seed": ("seed", "seeds"),
     "examples": ("number of examples", "examples"),
+    "dtype": ("number format", "dtypes"),
     "circuits": ("circuit", "circuits"),
 }
-_NUMBERS = {"shots": 32, "seed": 64, "examples": 32, "circuits": 32}  # filters by number, and the bits of their columns
+_NUMBERS = {"steps": 32, "shots": 32, "seed": 64, "examples": 32, "circuits": 32}  # and the bits of their columns
 
 
 class Where(TypedDict, total=False):
@@ -76,6 +79,8 @@ class Where(TypedDict, total=False):
     task: Names
     subtask: Names
     method: Names
+    steps: Numbers
+    grid: Names
     metric: Names
     positions: Names
     contrast: Names
@@ -84,6 +89,7 @@ class Where(TypedDict, total=False):
     shots: Numbers
     seed: Numbers
     examples: Numbers
+    dtype: Names
     circuits: Numbers
 
 

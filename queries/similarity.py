@@ -88,6 +88,13 @@ class Similarity(Answer):
         lacking = np.argwhere(np.triu(np.isnan(self.corrected)))
         return {(a, b): self._reason(a, b) for a, b in lacking.tolist()}
 
+    @property
+    def median_ceiling(self) -> float:
+        """Of the pairs that have one; NaN if none has."""
+        known = self.ceiling[np.triu_indices(len(self.ceiling), 1)]
+        known = known[~np.isnan(known)]
+        return float(np.median(known)) if known.size else math.nan
+
     def values(self, *, corrected: bool = False) -> Matrix:
         """The plain or the corrected matrix."""
         return self.corrected if corrected else self.matrix
@@ -164,13 +171,9 @@ class Similarity(Answer):
 
     def notes_on_alpha(self, corrected: bool) -> tuple[str, ...]:
         """The notes for a table of alphas, which has no column of ceilings."""
-        if corrected:
+        if corrected or math.isnan(self.median_ceiling):
             return self.notes_elsewhere
-        known = self.ceiling[np.triu_indices(len(self.ceiling), 1)]
-        known = known[~np.isnan(known)]
-        if not known.size:
-            return self.notes_elsewhere
-        ceiling = f"The median ceiling of a pair is {np.median(known):.3f}; alpha is to be read against it."
+        ceiling = f"The median ceiling of a pair is {self.median_ceiling:.3f}; alpha is to be read against it."
         return (*self.notes_elsewhere, ceiling)
 
     def _bounds(

@@ -44,6 +44,7 @@ _SOMETIMES = (
     "revision", "steps", "grid", "positions", "contrast", "ablation", "sign_convention", "prompt_style", "shots",
     "seed", "examples", "dtype",
 )  # fmt: skip
+_SOURCE = {"subtasks": "resampled subtasks", "folds": "folds left out"}
 _LACKING = {
     "subtasks": f"An interval takes {resampling.LEAST} subtasks or more; low and high are NULL for fewer.",
     "folds": "An interval takes three folds of every circuit's examples; low and high are NULL for fewer.",
@@ -97,21 +98,18 @@ def stability(
     how: Comparison = EVERY_EDGE,
     notes: Sequence[str] = (),
 ) -> Result:
-    """One row a cell, that is a group and the values of the parameters `by`: see `Database.stability`."""
+    """One row a cell, that is a group and the values of the parameters `by`: see `Database.stability`.
+
+    What must be said of one cell is its `warning`; the notes are what holds for several.
+    """
     rows = []
     said = list(notes)
     shown = [field for field in _SOMETIMES if len({getattr(group, field) for group, _ in cells}) > 1]
-    for (group, values), measured in cells.items():
-        marks = [f"{field} {getattr(group, field)}" for field in shown]
-        marks += [f"{parameter} {value}" for parameter, value in zip(by, values, strict=True)]
-        sentences, row = _row(measured)
-        rows.append(row)
-        name = ", ".join([group.model, group.task, *marks])
-        said += [*measured.selection.duplicates(), *(f"{name}: {sentence}" for sentence in sentences)]
+    for measured in cells.values():
+        rows.append(_row(measured))
+        said += measured.selection.duplicates()
     if warning := reliability.uncorrectable(how.kind):
         said.append(warning)
-    if any(not math.isnan(row.low) for row in rows):
-        said.append(_source(over))
     if any(math.isnan(row.low) and not math.isnan(row.stability) for row in rows):
         said.append(_LACKING[over])
     groups = [group for group, _ in cells]
@@ -130,6 +128,8 @@ def stability(
     names = distinct([name for name, _ in columns])
     title = f"Stability of {count(len(cells), 'group')} of circuits: mean {how.short} over pairs of distinct subtasks, "
     title += f"{on} scores"
+    if any(not math.isnan(row.low) for row in rows):
+        title += f", with 95% intervals from {_SOURCE[over]}"
     return Result(pa.table(dict(zip(names, [array for _, array in columns], strict=True))), title, _once(said))
 
 
@@ -144,8 +144,8 @@ def distinct_subtasks(selection: Selection) -> tuple[Mask, Places]:
     return subtasks[:, None] != subtasks[None, :], subtasks
 
 
-def _row(measured: Measured) -> tuple[list[str], _Row]:
-    """(what must be said of a group, its row)."""
+def _row(measured: Measured) -> _Row:
+    """The row of one group, with what must be said of it as its warning."""
     selection, found, n_examples = measured.selection, measured.similarity, measured.n_examples
     apart, subtasks = distinct_subtasks(selection)
     has_value = apart & ~np.isnan(found.matrix)
@@ -155,14 +155,14 @@ def _row(measured: Measured) -> tuple[list[str], _Row]:
     enough = correctable and n_both > 0 and n_both >= _LEAST_SHARE * n_pairs
     low, high, corrected_low, corrected_high = _intervals(measured, subtasks, has_value, both)
     n_within = (len(subtasks) ** 2 - len(subtasks)) // 2 - n_all
-    sentences = [
+    warnings = [
         *_repeated(selection, n_within),
         *_lacking(n_all, n_pairs, n_both, enough=enough or not correctable),
     ]
     warning = reliability.low(found.reliability, n_examples)
     if warning and n_all:
-        sentences.append(warning)
-    return sentences, _Row(
+        warnings.append(warning)
+    return _Row(
         n_subtasks=len(np.unique(subtasks)),
         n_pairs=n_pairs,
         stability=_mean(found.matrix, has_value),
@@ -176,7 +176,7 @@ def _row(measured: Measured) -> tuple[list[str], _Row]:
         n_pairs_corrected=n_both if correctable else 0,
         median_reliability=found.reliability.median,
         examples_needed=reliability.enough(found.reliability, n_examples),
-        warning=" ".join(sentences) or None,
+        warning=" ".join(warnings) or None,
     )
 
 
@@ -209,15 +209,6 @@ def over_subtasks(values: Matrix, ceiling: Matrix | None, allowed: Mask, subtask
         resampled = resampled / resampling.pair_means(ceiling, allowed, weights)
         estimate /= _mean(ceiling, allowed)
     return resampling.interval(estimate, resampled, len(used))
-
-
-def _source(over: str) -> str:
-    if over == "folds":
-        return "The intervals are of 95%, by leaving out each fold of the examples: these subtasks, other examples."
-    return (
-        f"The intervals are of 95%, from {resampling.RESAMPLES:,} resamples of the subtasks (seed {resampling.SEED}): "
-        "other subtasks of the same kind."
-    )
 
 
 def _repeated(selection: Selection, n_within: int) -> list[str]:

@@ -10,6 +10,8 @@ import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from circuitdb.errors import CircuitdbError, StoreError, UsageError
+from circuitdb.evals import attached
+from circuitdb.evals.attached import Attached
 from circuitdb.queries import dialects, guard, macros
 from circuitdb.queries.columns import distinct
 from circuitdb.queries.result import Result, count
@@ -21,17 +23,21 @@ _GARBLED = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 def run(connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = dialects.DUCKDB) -> Result:
     """Run one statement that only reads, in the SQL of a dialect. Raises UsageError where it is refused or wrong."""
     statement = dialects.to_duckdb(statement, dialect)
+    there = Attached()
     try:
         text = guard.check(connection, statement)
+        tokens = guard.tokens_of(text)
+        there = attached.read_for(connection, macros.names(tokens))
         with closing(connection.cursor()) as cursor:
-            macros.serve(cursor, guard.tokens_of(text))
+            there.register(cursor)
+            macros.serve(cursor, tokens)
             table = _fetch(cursor.sql(text))
     except duckdb.InterruptException:
         raise
     except duckdb.Error as error:
-        raise _explain(connection, statement, error) from error
+        raise _explain(connection, statement, there, error) from error
     table, notes = _unique_names(table)
-    return Result(table, count(len(table), "row"), notes)
+    return Result(table, count(len(table), "row"), (*notes, *there.notes))
 
 
 def _fetch(answer: duckdb.DuckDBPyRelation) -> pa.Table:
@@ -66,10 +72,12 @@ def _faithful(kind: DuckDBPyType) -> str:
     return "VARCHAR" if kind.id in ("bit", "time with time zone", "union") else whole
 
 
-def _explain(connection: duckdb.DuckDBPyConnection, statement: str, error: duckdb.Error) -> CircuitdbError:
+def _explain(
+    connection: duckdb.DuckDBPyConnection, statement: str, there: Attached, error: duckdb.Error
+) -> CircuitdbError:
     text = str(error)
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
-        text = _pointed(connection, statement) or text
+        text = _pointed(connection, statement, there) or text
     lines = [line for line in text.splitlines() if line.strip()]
     kind, _, first = lines[0].partition(" Error: ")
     message = "\n".join([first or kind, *lines[1:_ERROR_LINES]])
@@ -79,9 +87,10 @@ def _explain(connection: duckdb.DuckDBPyConnection, statement: str, error: duckd
     return StoreError(message) if unusable else UsageError(message)
 
 
-def _pointed(connection: duckdb.DuckDBPyConnection, statement: str) -> str | None:
+def _pointed(connection: duckdb.DuckDBPyConnection, statement: str, there: Attached) -> str | None:
     """The same error with the line and a caret, which a relation leaves out; a name that is wrong is found unrun."""
     with closing(connection.cursor()) as cursor:
+        there.register(cursor)
         try:
             cursor.execute(statement)
         except duckdb.Error as error:

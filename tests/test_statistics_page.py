@@ -26,6 +26,7 @@ def test_its_blocks_run(
         "examples_needed",
         "silhouette",
         "H0 barcode of 9",
+        "8 births of families over alpha",
         "corrected separation",
         "Neighbours, 6 pairs",
         "p_value",

@@ -6,23 +6,16 @@ from typing import Annotated
 
 import typer
 
-from circuitdb.cli import output
-from circuitdb.cli.cuts import Chosen, Greedy, Prune, Share, Signed, Threshold, Top
+from circuitdb.cli import cuts, output
 from circuitdb.cli.options import Ask, question
 from circuitdb.errors import UsageError
 
 _LABELS = 2  # of a row of the matrix: the circuit and its share by chance
 
 
-@question()
+@question(cut=cuts.ONE)
 def containment(
     ask: Ask,
-    top: Top = None,
-    share: Share = None,
-    threshold: Threshold = None,
-    greedy: Greedy = None,
-    signed: Signed = False,
-    prune: Prune = False,
     long: Annotated[
         bool, typer.Option("--long", help="One row a pair, with counts and chance, instead of the matrix.")
     ] = False,
@@ -46,17 +39,14 @@ def containment(
 
     Example: circuitdb containment --task addition --top 500
     """
-    cut: Chosen = {
-        "top": top, "share": share, "threshold": threshold, "greedy": greedy, "signed": signed, "prune": prune,
-    }  # fmt: skip
     if long and order:
         raise UsageError("--long lists the pairs and --order draws their order; give one of them.")
     if tolerance is not None and not order:
         raise UsageError("--tolerance belongs to --order; give that too, or leave it out.")
     if order:
-        output.answer(ask.database.containment_order(tolerance or 0.0, **cut, **ask.filters), ask.form)
+        output.answer(ask.database.containment_order(tolerance or 0.0, **ask.cut, **ask.filters), ask.form)
         return
-    found = ask.database.containment(**cut, **ask.filters)
+    found = ask.database.containment(**ask.cut, **ask.filters)
     if long:
         output.answer(found.result(), ask.form)
     else:

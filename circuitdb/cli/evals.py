@@ -74,11 +74,15 @@ def add(
     table: Annotated[
         str | None, typer.Option("--table", metavar="TABLE", help="The table, of a DuckDB or SQLite file of several.")
     ] = None,
+    attach: Annotated[
+        bool,
+        typer.Option("--attach", help="Copy nothing: leave the files where they are, and read them when asked."),
+    ] = False,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace evaluations of this name; their map stays.")
     ] = False,
 ) -> None:
-    """Copy evaluations from files, and report what matched.
+    """Copy evaluations from files, or attach the files, and report what matched.
 
     Tables as CSV, JSON, Parquet, Arrow, DuckDB and SQLite; results and samples of lm-evaluation-harness; logs of
     inspect_ai.
@@ -88,8 +92,8 @@ def add(
     from circuitdb.evals.columns import Columns
 
     found = ask.database.add_evaluations(
-        files, name, mapping=_mapping(map_file, model, subtask), table=table, replace=replace,
-        columns=Columns(model_column, subtask_column, model_name, subtask_name),
+        files, name, mapping=_mapping(map_file, model, subtask), table=table, attach=attach,
+        replace=replace, columns=Columns(model_column, subtask_column, model_name, subtask_name),
     )  # fmt: skip
     output.answer(found, ask.form)
 

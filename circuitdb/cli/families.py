@@ -43,17 +43,23 @@ def families(
     barcode: Annotated[
         bool, typer.Option("--barcode", help="The H0 barcode, instead: each family from alpha = 1 to where it joins.")
     ] = False,
+    births: Annotated[
+        bool,
+        typer.Option(
+            "--births", help="The share of all families that has appeared by each alpha, as it rises, instead."
+        ),
+    ] = False,
     tree: Annotated[bool, typer.Option("--tree", help="The dendrogram, instead: what joins what, and where.")] = False,
     layout: Annotated[
         Layout | None, typer.Option("--map", help="A place in the plane for each circuit, instead.")
     ] = None,
     share: Annotated[
-        float | None,
+        list[float] | None,
         typer.Option(
             "--share",
             metavar="S",
-            help="With --barcode: the band of alpha in which this share of the families join.",
-            show_default="0.8",
+            help="The alpha by which this share of the families has appeared, and the narrowest band of alpha that "
+            "holds it, instead; may be repeated. With --barcode, the band of its note (0.8).",
         ),
     ] = None,
     on: OnScores = On.SIGNED,
@@ -63,8 +69,18 @@ def families(
     Two circuits are of one family if similarities of at least alpha lead from one to the other.
 
     Example: circuitdb families --task addition --alpha 0.1
+
+    Example: circuitdb families --share 0.5 --share 0.9
     """
-    views = {"--sweep": sweep, "--barcode": barcode, "--tree": tree, "--map": layout is not None}
+    shares = list(share or ())
+    views = {
+        "--sweep": sweep,
+        "--barcode": barcode,
+        "--births": births,
+        "--tree": tree,
+        "--map": layout is not None,
+        "--share": bool(shares) and not barcode,
+    }
     chosen = [name for name, given in views.items() if given]
     if len(chosen) > 1:
         raise UsageError(f"{' and '.join(chosen)} are different answers; ask for one of them.")
@@ -72,8 +88,8 @@ def families(
         raise UsageError(f"{chosen[0]} is not of one alpha; give --alpha or {chosen[0]}, not both.")
     if every_pair and (barcode or layout):
         raise UsageError(f"{chosen[0]} has no classes; leave out --every-pair.")
-    if share is not None and not barcode:
-        raise UsageError("--share is the share of the families for --barcode; give both, or neither.")
+    if barcode and len(shares) > 1:
+        raise UsageError("--barcode has the band of one share; give one --share, or several without --barcode.")
     database = ask.database
     if sweep:
         found = database.family_sweep(
@@ -81,7 +97,15 @@ def families(
         )
     elif barcode:
         found = database.barcode(
-            share=0.8 if share is None else share, corrected=corrected, on=on.value, **ask.comparison, **ask.filters
+            share=shares[0] if shares else 0.8, corrected=corrected, on=on.value, **ask.comparison, **ask.filters
+        )
+    elif births:
+        found = database.family_births(
+            corrected=corrected, every_pair=every_pair, on=on.value, **ask.comparison, **ask.filters
+        )
+    elif shares:
+        found = database.family_bands(
+            shares, corrected=corrected, every_pair=every_pair, on=on.value, **ask.comparison, **ask.filters
         )
     elif tree:
         found = database.dendrogram(

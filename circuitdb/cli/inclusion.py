@@ -6,30 +6,13 @@ from typing import Annotated
 
 import typer
 
-from circuitdb.cli import output
-from circuitdb.cli.cuts import Prune, Signed
+from circuitdb.cli import cuts, output
 from circuitdb.cli.options import Ask, question
 
 
-@question()
+@question(cut=cuts.SEVERAL)
 def inclusion(
     ask: Ask,
-    top: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--top",
-            metavar="N",
-            min=1,
-            help="Cut each circuit to its N strongest edges; may be repeated.",
-            show_default="200 if no other cut",
-        ),
-    ] = None,
-    greedy: Annotated[
-        list[int] | None,
-        typer.Option("--greedy", metavar="N", min=1, help="To N edges grown from the logits; may be repeated."),
-    ] = None,
-    signed: Signed = False,
-    prune: Prune = False,
     consensus: Annotated[
         float, typer.Option("--consensus", metavar="Q", help="The share of all cuts that makes an edge consensus.")
     ] = 0.8,
@@ -45,6 +28,5 @@ def inclusion(
     """
     from circuitdb.queries.cuts import Cut
 
-    sizes: list[dict[str, int]] = [*({"top": n} for n in top or ()), *({"greedy": n} for n in greedy or ())]
-    cuts = [Cut.of(**size, signed=signed, prune=prune) for size in sizes or [{}]]
-    output.answer(ask.database.inclusion(cuts, consensus=consensus, least=least, **ask.filters), ask.form)
+    ways = [Cut.of(**cut) for cut in ask.cuts]
+    output.answer(ask.database.inclusion(ways, consensus=consensus, least=least, **ask.filters), ask.form)

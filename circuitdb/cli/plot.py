@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from circuitdb.cli import output
+from circuitdb.cli import comparing, cuts, filters, output
 from circuitdb.cli.correlate import Over
-from circuitdb.cli.cuts import Chosen, Greedy, Prune, Share, Signed, Threshold, Top
 from circuitdb.cli.options import Ask, On, OnScores, question
 from circuitdb.errors import UsageError
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from circuitdb.queries.result import Answer
 
 
-class Kind(StrEnum):
+class Drawn(StrEnum):
     """What is drawn."""
 
     SIMILARITY = "similarity"
@@ -37,11 +36,26 @@ class Order(StrEnum):
     LIKENESS = "likeness"
 
 
-@question(form=False)
+_COMPARED = (*(one.name for one in comparing.COMPARISON), "on")
+_OF = {  # options that are not for every figure
+    Drawn.SIMILARITY: (*_COMPARED, "corrected", "order", "against"),
+    Drawn.FAMILIES: (*_COMPARED, "corrected", "every_pair"),
+    Drawn.CONTAINMENT: tuple(one.name for one in cuts.ONE),
+    Drawn.ACCURACY: (*_COMPARED, "with_", "over", "reader"),
+    Drawn.CIRCUIT: (),
+}
+_NAMES = {"with_": "with", "reader": "filter"}
+_TOP = cuts.way(
+    "top", text="containment: cut to the N strongest edges; --kind overlap and kappa: how many these are of"
+)
+
+
+@question(compares=True, cut=[_TOP, *(one for one in cuts.ONE if one.name != "top")], form=False)
 def plot(
     ask: Ask,
-    kind: Annotated[
-        Kind, typer.Argument(metavar="KIND", help="similarity, families, containment, accuracy or circuit.")
+    context: typer.Context,
+    drawn: Annotated[
+        Drawn, typer.Argument(metavar="KIND", help="similarity, families, containment, accuracy or circuit.")
     ],
     file: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The figure: .png, .svg or .pdf.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
@@ -51,6 +65,13 @@ def plot(
     order: Annotated[
         Order, typer.Option("--order", help="similarity: by the subtasks' parameters, or like beside like.")
     ] = Order.PARAMETER,
+    against: Annotated[
+        list[str] | None,
+        typer.Option("--against", metavar="FILTER=VALUE", help="similarity: to a second set, of other filters."),
+    ] = None,
+    every_pair: Annotated[
+        bool, typer.Option("--every-pair", help="families: classes in which every pair reaches alpha.")
+    ] = False,
     with_: Annotated[
         str, typer.Option("--with", metavar="NAME.METRIC", help="accuracy: the metric, as in `circuitdb correlate`.")
     ] = "circuitdb.accuracy",
@@ -59,51 +80,69 @@ def plot(
         str | None, typer.Option("--filter", metavar="NAME", help="accuracy: how answers were read.")
     ] = None,
     on: OnScores = On.SIGNED,
-    top: Top = None,
-    share: Share = None,
-    threshold: Threshold = None,
-    greedy: Greedy = None,
-    signed: Signed = False,
-    prune: Prune = False,
 ) -> None:
     """Draw an answer into a file, as wide as a column.
 
     similarity: heat map with reliabilities; families: their number against alpha, and the barcode; containment: heat
-    map; accuracy: against stability; circuit: layers x heads of the one circuit that --circuit names.
+    map; accuracy: against stability, over subtasks or over models; circuit: layers x heads of one circuit. Each takes
+    the options of the command that gives it as a table: similarity, families --sweep, containment, correlate.
 
     Example: circuitdb plot similarity --task addition -o similarity.pdf
     """
     from circuitdb.queries import plots
+    from circuitdb.queries.families import family_sweep
 
+    _refuse_others(context, drawn)
+    if against and order is Order.LIKENESS:
+        raise UsageError("--order is of the circuits of one set; leave out --against.")
     output.refuse_existing(file, force=force)
     form = Path(file).suffix.lower().removeprefix(".")
     if form not in plots.FORMATS:
         raise UsageError(f"{file} ends in none of .{', .'.join(plots.FORMATS)}; the ending says what is written.")
     answer: Answer
     figure: Figure
-    if kind is Kind.SIMILARITY:
-        compared = ask.database.similarity(corrected=corrected, on=on.value, **ask.filters)
-        answer, figure = compared, plots.similarity(compared, corrected=corrected, by_likeness=order is Order.LIKENESS)
-    elif kind is Kind.FAMILIES:
-        swept = ask.database.family_sweep(corrected=corrected, on=on.value, **ask.filters)
-        answer, figure = swept, plots.families(swept)
-    elif kind is Kind.CONTAINMENT:
-        cut: Chosen = {
-            "top": top, "share": share, "threshold": threshold, "greedy": greedy, "signed": signed, "prune": prune,
-        }  # fmt: skip
-        contained = ask.database.containment(**cut, **ask.filters)
-        answer, figure = contained, plots.containment(contained)
-    elif kind is Kind.ACCURACY:
-        found = ask.database.correlate(with_, over=over.value, filter=reader, on=on.value, **ask.filters)
-        answer, figure = found, plots.accuracy(found)
+    if drawn is Drawn.CONTAINMENT:
+        answer = contained = ask.database.containment(**ask.cut, **ask.filters)
+        figure = plots.containment(contained)
+    elif drawn is Drawn.ACCURACY:
+        answer = found = ask.database.correlate(
+            with_, over=over.value, filter=reader, on=on.value, **ask.comparison, **ask.filters
+        )
+        figure = plots.accuracy(found)
+    elif drawn is Drawn.CIRCUIT:
+        answer = scores = ask.database.node_scores(_one(ask))
+        figure = plots.circuit(scores)
+    elif against:
+        second = filters.from_texts("--against", against)
+        answer = crossed = ask.database.between(
+            ask.filters, {**ask.filters, **second}, corrected=corrected, on=on.value, **ask.comparison
+        )
+        figure = plots.between(crossed, corrected=corrected)
     else:
-        scores = ask.database.node_scores(_one(ask))
-        answer, figure = scores, plots.circuit(scores)
+        answer = compared = ask.database.similarity(corrected=corrected, on=on.value, **ask.comparison, **ask.filters)
+        if drawn is Drawn.SIMILARITY:
+            figure = plots.similarity(compared, corrected=corrected, by_likeness=order is Order.LIKENESS)
+        else:
+            answer = family_sweep(compared, corrected=corrected, every_pair=every_pair)
+            figure = plots.families(compared, corrected=corrected, every_pair=every_pair)
     output.binary(plots.render(figure, form, answer.title), file, answer.notes, force=force)
 
 
+def _refuse_others(context: typer.Context, drawn: Drawn) -> None:
+    """Raise UsageError for an option of another figure: left out, the figure would not be what was asked for."""
+    for name in dict.fromkeys(name for names in _OF.values() for name in names):
+        source = context.get_parameter_source(name)
+        if name not in _OF[drawn] and source is not None and source.name == "COMMANDLINE":
+            whose = " and ".join(kind for kind, names in _OF.items() if name in names)
+            raise UsageError(f"--{_NAMES.get(name, name.replace('_', '-'))} is for {whose}, not for {drawn}.")
+
+
 def _one(ask: Ask) -> int:
-    circuits = ask.filters.get("circuits")
-    if not isinstance(circuits, list) or len(circuits) != 1:
-        raise UsageError("Which circuit? Name one with --circuit ID; `circuitdb circuits` lists them.")
+    """The only circuit of the selection. Raises UsageError."""
+    circuits = ask.database.circuits(**ask.filters).arrow()["circuit_id"].to_pylist()
+    if len(circuits) != 1:
+        raise UsageError(
+            f"Which circuit? The filters leave {len(circuits):,}; name one with --circuit ID, which `circuitdb "
+            "circuits` lists."
+        )
     return int(circuits[0])

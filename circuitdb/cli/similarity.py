@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 import typer
 
-from circuitdb.cli import output
+from circuitdb.cli import filters, output
 from circuitdb.cli.options import Ask, On, OnScores, question
 from circuitdb.errors import UsageError
 
-if TYPE_CHECKING:
-    from circuitdb.queries.selection import Where
-
 _LABELS = 2  # of a row of the matrix: the circuit and its reliability
-_NUMBERS = ("shots", "seed", "examples", "circuit")
-_NAMES = ("model", "task", "subtask", "method", "metric", "positions", "contrast", "ablation", "prompt_style")
 
 
 @question(compares=True)
@@ -60,8 +54,10 @@ def similarity(
         output.answer(ask.database.nulls(on=on.value, **ask.comparison, **ask.filters), ask.form)
         return
     if against:
-        second = cast("Where", {**ask.filters, **_filters(against)})
-        found = ask.database.between(ask.filters, second, corrected=corrected, on=on.value, **ask.comparison)
+        second = filters.from_texts("--against", against)
+        found = ask.database.between(
+            ask.filters, {**ask.filters, **second}, corrected=corrected, on=on.value, **ask.comparison
+        )
         wide, pairs = found.wide(), found.result()
     else:
         one = ask.database.similarity(
@@ -72,22 +68,3 @@ def similarity(
         output.answer(pairs, ask.form)
     else:
         output.matrix(wide, ask.form, labels=_LABELS)
-
-
-def _filters(given: Sequence[str]) -> dict[str, list[str] | list[int]]:
-    """Filters from FILTER=VALUE. Raises UsageError."""
-    names: dict[str, list[str]] = {}
-    numbers: dict[str, list[int]] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        name = name.removeprefix("--").replace("-", "_")
-        if not equals or name not in (*_NAMES, *_NUMBERS):
-            known = ", ".join((*_NAMES, *_NUMBERS))
-            raise UsageError(f"--against is a filter and its value, such as shots=0, not {text}; filters are {known}.")
-        if name in _NAMES:
-            names.setdefault(name, []).append(value)
-        elif value.removeprefix("-").isdecimal():
-            numbers.setdefault("circuits" if name == "circuit" else name, []).append(int(value))
-        else:
-            raise UsageError(f"--against {name} is a whole number, not {value or 'nothing'}.")
-    return {**names, **numbers}

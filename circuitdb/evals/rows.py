@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -41,6 +41,24 @@ class Imported:
     rows: tuple[Row, ...]
     table: pa.Table | None = None
     notes: tuple[str, ...] = ()
+
+
+def as_table(source: str, rows: Sequence[Row]) -> pa.Table:
+    """The rows as imported_evaluation has them, under the name of their source."""
+    return pa.table(
+        {
+            "source": pa.array([source] * len(rows), pa.string()),
+            "model": pa.array([row.model for row in rows], pa.string()),
+            "subtask": pa.array([row.subtask for row in rows], pa.string()),
+            "metric": pa.array([row.metric for row in rows], pa.string()),
+            "filter": pa.array([row.filter for row in rows], pa.string()),
+            "value": pa.array([row.value for row in rows], pa.float64()),
+            "stderr": pa.array([row.stderr for row in rows], pa.float64()),
+            "n": pa.array([row.n for row in rows], pa.int32()),
+            "is_group": pa.array([row.is_group for row in rows], pa.bool_()),
+            "file": pa.array([row.file for row in rows], pa.string()),
+        }
+    )
 
 
 def number(value: object) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +13,13 @@ import pyarrow as pa
 
 from circuitdb.connection import transaction, writing
 from circuitdb.errors import UsageError
-from circuitdb.evals import tables
-from circuitdb.evals.rows import Imported
+from circuitdb.evals import attached, tables
+from circuitdb.evals.columns import Columns
+from circuitdb.evals.rows import Imported, as_table
 
 OURS = "circuitdb"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OWNED = ("imported_evaluation", "evaluation_name", "evaluation_source")
+_OWNED = ("imported_evaluation", "evaluation_name", "attached_file", "evaluation_source")
 KINDS = ("model", "subtask")
 
 
@@ -48,17 +50,29 @@ def add(
     """
     check_name(name)
     with writing(path, timeout=timeout) as connection, transaction(connection):
-        if name in _sources(connection):
-            if not replace:
-                raise UsageError(f"There are evaluations {name} already; choose another name, or replace them.")
-            _delete(connection, name, keep_names=True)
-        connection.execute(
-            "INSERT INTO evaluation_source (source, format, files, n_rows) VALUES (?, ?, ?, ?)",
-            [name, imported.format, [str(file.resolve()) for file in files], len(imported.rows)],
-        )
-        _append(connection, "imported_evaluation", _table(name, imported))
+        _make_room(connection, name, replace=replace)
+        _insert_source(connection, name, imported, [str(file.resolve()) for file in files])
+        _append(connection, "imported_evaluation", as_table(name, imported.rows))
         if imported.table is not None:
             _create(connection, name, imported.table)
+        _map(connection, name, mapping)
+
+
+def attach(
+    path: str, name: str, imported: Imported, files: Sequence[Path], states: Sequence[attached.State], told: Columns,
+    table: str | None, *, mapping: Sequence[Mapping] = (), replace: bool = False, timeout: float = 60.0,
+) -> None:  # fmt: skip
+    """Keep under a name where files of evaluations are and how they were read, not what they hold; else as `add`.
+
+    The table that they are, if they are one, becomes the view evals.NAME. Raises UsageError for a name that is taken.
+    """
+    check_name(name)
+    with writing(path, timeout=timeout) as connection, transaction(connection):
+        _make_room(connection, name, replace=replace)
+        _insert_source(connection, name, imported, [os.path.abspath(file) for file in files])
+        attached.insert(connection, name, files, states, told, table)
+        if imported.table is not None:
+            _create_view(connection, name, imported.table)
         _map(connection, name, mapping)
 
 
@@ -76,6 +90,20 @@ def remove(path: str, name: str, *, timeout: float = 60.0) -> None:
         if name not in _sources(connection):
             raise _unknown(connection, name)
         _delete(connection, name, keep_names=False)
+
+
+def _make_room(connection: duckdb.DuckDBPyConnection, name: str, *, replace: bool) -> None:
+    if name in _sources(connection):
+        if not replace:
+            raise UsageError(f"There are evaluations {name} already; choose another name, or replace them.")
+        _delete(connection, name, keep_names=True)
+
+
+def _insert_source(connection: duckdb.DuckDBPyConnection, name: str, imported: Imported, files: list[str]) -> None:
+    connection.execute(
+        "INSERT INTO evaluation_source (source, format, files, n_rows) VALUES (?, ?, ?, ?)",
+        [name, imported.format, files, len(imported.rows)],
+    )
 
 
 def _sources(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -100,6 +128,8 @@ def _map(connection: duckdb.DuckDBPyConnection, name: str, mapping: Sequence[Map
         }
     )
     connection.register("arriving", given)
+    held = attached.read_within(connection, [name]) if mapping else attached.Attached()
+    held.register(connection)
     try:
         unknown = connection.execute(
             "SELECT a.kind, a.external FROM arriving AS a ANTI JOIN evaluation_names USING (source, kind, external)"
@@ -121,13 +151,16 @@ def _map(connection: duckdb.DuckDBPyConnection, name: str, mapping: Sequence[Map
         connection.execute("INSERT INTO evaluation_name BY NAME SELECT * FROM arriving")
     finally:
         connection.unregister("arriving")
+        held.unregister(connection)
 
 
 def _delete(connection: duckdb.DuckDBPyConnection, name: str, *, keep_names: bool) -> None:
+    row = connection.execute("SELECT count(*) FROM attached_file WHERE source = ?", [name]).fetchone()
+    kind = "VIEW" if row and row[0] else "TABLE"
     for table in _OWNED:
         if not (keep_names and table == "evaluation_name"):
             connection.execute(f"DELETE FROM {table} WHERE source = ?", [name])
-    connection.execute(f"DROP TABLE IF EXISTS evals.{tables.quoted(name)}")
+    connection.execute(f"DROP {kind} IF EXISTS evals.{tables.quoted(name)}")
 
 
 def _create(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
@@ -139,27 +172,21 @@ def _create(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -
     connection.execute(f"COMMENT ON TABLE evals.{tables.quoted(name)} IS 'Evaluations as their files have them.'")
 
 
+def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+    """A view of a table that is there only while the view is made, and later while circuitdb asks."""
+    there = attached.table_name(name)
+    connection.register(there, table.slice(0, 0))
+    try:
+        connection.execute(f"CREATE VIEW evals.{tables.quoted(name)} AS SELECT * FROM {tables.quoted(there)}")
+    finally:
+        connection.unregister(there)
+    comment = "Evaluations as their files have them, read from where these lie, by circuitdb alone."
+    connection.execute(f"COMMENT ON VIEW evals.{tables.quoted(name)} IS '{comment}'")
+
+
 def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     connection.register("arriving", rows)
     try:
         connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arriving")
     finally:
         connection.unregister("arriving")
-
-
-def _table(name: str, imported: Imported) -> pa.Table:
-    rows = imported.rows
-    return pa.table(
-        {
-            "source": pa.array([name] * len(rows), pa.string()),
-            "model": pa.array([row.model for row in rows], pa.string()),
-            "subtask": pa.array([row.subtask for row in rows], pa.string()),
-            "metric": pa.array([row.metric for row in rows], pa.string()),
-            "filter": pa.array([row.filter for row in rows], pa.string()),
-            "value": pa.array([row.value for row in rows], pa.float64()),
-            "stderr": pa.array([row.stderr for row in rows], pa.float64()),
-            "n": pa.array([row.n for row in rows], pa.int32()),
-            "is_group": pa.array([row.is_group for row in rows], pa.bool_()),
-            "file": pa.array([row.file for row in rows], pa.string()),
-        }
-    )

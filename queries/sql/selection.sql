@@ -1,9 +1,10 @@
 -- question: Which circuits do the filters leave, and with what provenance may each be compared?
 -- parameters:
 --   $models: INTEGER[], ids of models that are let through; NULL lets all through
---   $tasks, $subtasks, $methods, $metrics, $positions, $contrasts, $ablations, $prompt_styles: VARCHAR[], names that are let
---     through; NULL lets all through
---   $shots: INTEGER[], $seeds: BIGINT[], $examples: INTEGER[], numbers that are let through; NULL lets all through
+--   $tasks, $subtasks, $methods, $grids, $metrics, $positions, $contrasts, $ablations, $prompt_styles, $dtypes: VARCHAR[],
+--     names that are let through; NULL lets all through
+--   $steps: INTEGER[], $shots: INTEGER[], $seeds: BIGINT[], $examples: INTEGER[], numbers that are let through; NULL lets
+--     all through
 --   $circuits: INTEGER[], ids that are let through; NULL lets all through
 -- columns: circuit_id, graph_id, n_layers, n_heads, parallel, n_edges, n_kv_heads (what must agree for two circuits to
 --   line up); model_id, revision, task, method, steps, grid, metric, positions, contrast, ablation, sign_convention,
@@ -26,6 +27,8 @@ WHERE ($models::INTEGER[] IS NULL OR list_contains($models, c.model_id))
   AND ($tasks::VARCHAR[] IS NULL OR list_contains($tasks, t.name))
   AND ($subtasks::VARCHAR[] IS NULL OR list_contains($subtasks, s.name))
   AND ($methods::VARCHAR[] IS NULL OR list_contains($methods, c.method))
+  AND ($steps::INTEGER[] IS NULL OR list_contains($steps, c.steps))
+  AND ($grids::VARCHAR[] IS NULL OR list_contains($grids, c.grid))
   AND ($metrics::VARCHAR[] IS NULL OR list_contains($metrics, c.metric))
   AND ($positions::VARCHAR[] IS NULL OR list_contains($positions, c.positions))
   AND ($contrasts::VARCHAR[] IS NULL OR list_contains($contrasts, c.contrast))
@@ -34,5 +37,6 @@ WHERE ($models::INTEGER[] IS NULL OR list_contains($models, c.model_id))
   AND ($shots::INTEGER[] IS NULL OR list_contains($shots, c.shots))
   AND ($seeds::BIGINT[] IS NULL OR list_contains($seeds, c.seed))
   AND ($examples::INTEGER[] IS NULL OR list_contains($examples, c.n_examples + coalesce(c.n_skipped, 0)))
+  AND ($dtypes::VARCHAR[] IS NULL OR list_contains($dtypes, c.dtype))
   AND ($circuits::INTEGER[] IS NULL OR list_contains($circuits, c.circuit_id))
 ORDER BY c.circuit_id

@@ -35,6 +35,7 @@ def test_circuits_lists_provenance_and_accuracy(cli: Cli) -> None:
         pytest.param(["--subtask", "1+1"], [1], id="one name"),
         pytest.param(["--subtask", "1+1", "--subtask", "3+3"], [1, 9], id="several names"),
         pytest.param(["--circuit", "7", "--circuit", "2"], [2, 7], id="ids"),
+        pytest.param(["--steps", "5", "--grid", "right", "--circuit", "4"], [4], id="steps"),
         pytest.param(["--shots", "3", "--seed", "0", "--examples", "8", "--circuit", "4"], [4], id="numbers"),
         pytest.param(
             ["--model", "tiny", "--task", "addition", "--method", "eap-ig", "--metric", "kl"], [*range(1, 10)], id="all"
@@ -147,10 +148,14 @@ def test_every_cut_has_its_option(
 
 
 def test_inclusion_counts_every_cut(cli: Cli, shared_store: Path) -> None:
-    done = json.loads(cli("inclusion", "--top", "5", "--greedy", "10", "--top", "9", "--least", "0.5", "--json").out)
-    cuts = [Cut.of(top=5), Cut.of(top=9), Cut.of(greedy=10)]
+    options = ["--top", "5", "--greedy", "10", "--top", "9", "--share", "0.2", "--threshold", "1.5", "--prune"]
+    done = json.loads(cli("inclusion", *options, "--least", "0.5", "--json").out)
+    ways = [{"top": 5}, {"top": 9}, {"share": 0.2}, {"threshold": 1.5}, {"greedy": 10}]
+    cuts = [Cut.of(**way, prune=True) for way in ways]  # type: ignore[arg-type]
     expected = circuitdb.open(shared_store).inclusion(cuts, least=0.5)
     assert (done["title"], done["rows"]) == (expected.title, expected.rows())
+    plain = json.loads(cli("inclusion", "--json").out)
+    assert plain["title"] == circuitdb.open(shared_store).inclusion().title
 
 
 @pytest.mark.parametrize(

@@ -76,3 +76,32 @@ def test_the_map_goes_out_as_csv_and_comes_back_edited(mine: Cli) -> None:
 def test_what_is_wrong_is_told_in_a_sentence(mine: Cli, arguments: list[str], message: str) -> None:
     done = mine(*arguments)
     assert (done.code, done.out, done.err) == (2, "", f"Error: {message}\n")
+
+
+def test_attached_files_are_read_where_they_lie(mine: Cli) -> None:
+    added = mine("evals", "add", "board.csv", "--name", "board", "--attach", "--json")
+    assert (added.code, added.err) == (0, "")
+    assert json.loads(added.out)["title"].startswith(
+        "board: 2 values from 1 file (csv, attached); 1 of 1 model matched"
+    )
+    Path("board.csv").write_text("model,subtask,acc\nTINY,1+1,0.75\n")
+    board = Path("board.csv").absolute()
+    changed = mine("sql", "SELECT acc FROM evals.board", "--csv")
+    assert (changed.code, changed.out.split()) == (0, ["acc", "0.75"])
+    assert changed.err.startswith(f"Note: {board} has changed since it was attached as board on ")
+    Path("board.csv").rename("elsewhere.csv")
+    for command in (
+        ["evals"],
+        ["sql", "FROM evals.board"],
+        ["correlate", "--with", "board.acc"],
+        ["evals", "map", "board"],
+    ):
+        gone = mine(*command)
+        assert (gone.code, gone.out) == (1, "")
+        assert gone.err == (
+            f"Error: The evaluations board are attached from {board}, which is not there any more; put it back, "
+            "attach it from where it is now (`circuitdb evals add FILE --name board --attach --replace`), or take them "
+            "away (`circuitdb evals remove board`).\n"
+        )
+    assert mine("evals", "add", "elsewhere.csv", "--name", "board", "--attach", "--replace").code == 0
+    assert mine("evals", "remove", "board").code == 0

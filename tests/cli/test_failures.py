@@ -107,9 +107,14 @@ def test_one_sentence_on_stderr_and_the_exit_code(
             id="bars of classes",
         ),
         pytest.param(
-            ["families", "--share", "0.5"],
-            "Error: --share is the share of the families for --barcode; give both, or neither.",
-            id="a share of nothing",
+            ["families", "--share", "0.5", "--alpha", "0.5"],
+            "Error: --share is not of one alpha; give --alpha or --share, not both.",
+            id="a share at an alpha",
+        ),
+        pytest.param(
+            ["families", "--barcode", "--share", "0.5", "--share", "0.9"],
+            "Error: --barcode has the band of one share; give one --share, or several without --barcode.",
+            id="bars and two shares",
         ),
         pytest.param(
             ["similarity", "--layers", "2-"],

@@ -17,9 +17,10 @@ from torch import Tensor
 
 import oracle
 from circuitdb.errors import ModelError
-from circuitdb.ingest import EdgeScores, LoadedModel, evaluate_circuits, load_model, score_edges
+from circuitdb.ingest import EdgeScores, LoadedModel, evaluate_circuits, load_model, prefix, score_edges
 from circuitdb.ingest import memory as memory_module
-from circuitdb.ingest.memory import Memory, free_memory
+from circuitdb.ingest.ablation import Ablation
+from circuitdb.ingest.memory import Length, Memory, free_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,38 +199,45 @@ def test_the_plan_by_hand(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """B_gpt2: 2 layers of 4 heads, 32 wide, 64 tokens; prompts of 10 positions, one gradient pass."""
     model = load_model(golden / "B_gpt2")
     monkeypatch.setattr(memory_module, "free_memory", lambda _device: 4_000_000)
-    plan = Memory(model, 1).plan(10, 100, 2, 3, by_example=True)
-    # vectors a position: 11 sources, 2 layers of 40 + 3 + 2, 6 x 4 targets of a layer
-    # attention: 4 tensors, 2 layers, 4 heads, 10 x 10; logits: 8 tensors of 64 at 2 positions
-    per_pair = 10 * 32 * 4 * (11 + 2 * 45 + 24) + 4 * 2 * 4 * 100 * 4 + 8 * 2 * 64 * 4
+    plan = Memory(model, 1).plan(Length(10, 0, 2), 100, 3, by_example=True)
+    # vectors a position that are kept: 11 sources, 128 targets, 2 layers of 8 + 2
+    kept = 10 * 32 * 4 * (11 + 128 + 2 * 10)
+    # a pass: 40 vectors in 2 layers; attention: 4 tensors, 2 layers, 4 heads, 10 x 10; 8 tensors of 64 logits at 2
+    passing = 10 * 32 * 4 * 2 * 40 + 4 * 2 * 4 * 100 * 4 + 8 * 2 * 64 * 4
+    per_pair = kept + passing
     # three folds of 11 sources x 27 targets in float64, a hundred examples of 110 edges in float32
     sums = 3 * 11 * 27 * 8 + 100 * 110 * 4
     # two embeddings; a layer's norms, fused and output projection, MLP of 64; the last norm
     layer = 2 * 64 + (32 * 96 + 96) + (32 * 32 + 32) + (32 * 64 + 64) + (64 * 32 + 32)
     n_parameters = 2 * 64 * 32 + 2 * layer + 64
-    assert (plan.per_pair, plan.sums) == (per_pair, sums)
+    assert (plan.kept, plan.passing, plan.points, plan.sums) == (kept, passing, 1, sums)
     assert plan.weights == 4 * n_parameters
-    assert plan.batch_size == 2_000_000 // per_pair == 11
-    assert plan.peak == plan.weights + sums + 11 * per_pair
+    assert plan.batch_size == 2_000_000 // per_pair == 6
+    assert plan.peak == plan.weights + sums + 6 * per_pair
+    # After 20 cached positions keys and values of 30 are put together in each layer, and attention is 10 x 30.
+    cached = Memory(model, 4).plan(Length(10, 20, 2), 1, 3, by_example=True)
+    assert cached.passing == passing + 2 * 2 * 30 * 32 * 4 + 4 * 2 * 4 * 200 * 4
+    assert (cached.points, cached.kept) == (4, kept + 10 * 32 * 4 * 2 * 2 * 3)
+    assert cached.peak == cached.weights + cached.sums + cached.kept + 4 * cached.passing
 
 
 def test_the_batch_is_what_was_asked_for_at_most_all_and_at_least_one(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory_module, "free_memory", lambda _device: 1)
-    assert Memory(case.engine, 5).batch_size(100, 16) == 1
-    assert Memory(case.engine, 5, 4).batch_size(100, 16) == 4
-    assert Memory(case.engine, 5, 4).batch_size(100, 3) == 3
+    assert Memory(case.engine, 5).batch_size(Length(100), 16) == 1
+    assert Memory(case.engine, 5, 4).batch_size(Length(100), 16) == 4
+    assert Memory(case.engine, 5, 4).batch_size(Length(100), 3) == 3
 
 
 def test_halving(case: Case) -> None:
     memory = Memory(case.engine, 5, 9)
-    assert memory.batch_size(8, 16) == 9
+    assert memory.batch_size(Length(8), 16) == 9
     memory.shrink(9, "full")
-    assert memory.batch_size(8, 16) == 4
+    assert memory.batch_size(Length(8), 16) == 4
     memory.shrink(4, "full")
     memory.shrink(2, "full")
-    assert memory.batch_size(8, 16) == 1
+    assert memory.batch_size(Length(8), 16) == 1
     with pytest.raises(ModelError, match=re.escape("with a single pair on cpu (full); use shorter prompts")):
         memory.shrink(1, "full")
 
@@ -240,22 +248,29 @@ def test_a_pass_takes_more_points_of_a_path_where_the_batch_is_small(
     """On a CPU up to 512 positions: 8 positions of 16 pairs four times, of 64 pairs once; halved before the batch."""
     monkeypatch.setattr(memory_module, "free_memory", lambda _device: 10**15)
     memory = Memory(case.engine, 5)
-    assert memory.points_at_once(8, 64, 1) == 1
-    assert memory.points_at_once(8, 10, 1) == 5
-    assert memory.points_at_once(8, 16, 1) == 4
+    assert memory.points_at_once(Length(8), 64) == 1
+    assert memory.points_at_once(Length(8), 10) == 5
+    assert memory.points_at_once(Length(8), 16) == 4
     memory.shrink(16, "full")
-    assert (memory.points_at_once(8, 16, 1), memory.batch_size(8, 16)) == (2, 16)
+    assert (memory.points_at_once(Length(8), 16), memory.batch_size(Length(8), 16)) == (2, 16)
     memory.shrink(16, "full")
     memory.shrink(16, "full")
-    assert (memory.points_at_once(8, 16, 1), memory.batch_size(8, 16)) == (1, 8)
+    assert (memory.points_at_once(Length(8), 16), memory.batch_size(Length(8), 16)) == (1, 8)
 
 
 def test_points_that_do_not_fit_in_memory_are_run_one_after_the_other(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = Memory(case.engine, 5)
-    monkeypatch.setattr(memory_module, "free_memory", lambda _device: 2 * 10 * memory.per_pair(8))
-    assert [memory.points_at_once(8, n, 1) for n in (2, 3, 5, 6, 12)] == [5, 3, 2, 1, 1]
+    memory, length = Memory(case.engine, 5), Length(8, 30)
+    needed = 2 * memory.kept(length) + 6 * memory.passing(length)  # of two pairs, at three points
+    monkeypatch.setattr(memory_module, "free_memory", lambda _device: 2 * needed)
+    assert memory.points_at_once(length, 2) == 3
+    monkeypatch.setattr(memory_module, "free_memory", lambda _device: 2 * needed - 2)
+    assert memory.points_at_once(length, 2) == 2
+    monkeypatch.setattr(memory_module, "free_memory", lambda _device: 0)
+    assert memory.points_at_once(length, 2) == 1
+    # The user's own limit is to the prompts in a pass.
+    assert [Memory(case.engine, 5, wanted).points_at_once(length, 2) for wanted in (1, 4, 7, 16)] == [1, 2, 3, 5]
 
 
 @pytest.mark.parametrize("method", ["eap-ig", "eap-ig-activations"])
@@ -273,6 +288,55 @@ def test_scores_are_the_same_however_many_points_a_pass_takes(
         assert max(sizes) == 8 * max(1, min(5, most // 48))
     for most in (2 * 48, 3 * 48, 512):
         np.testing.assert_allclose(found[most], found[0], rtol=0, atol=1e-12 * np.abs(found[0]).max())
+
+
+@pytest.mark.parametrize("n_failing", [1, 2])
+@pytest.mark.parametrize("where", ["mean", "prefix"])
+def test_what_comes_before_a_batch_may_run_out_of_memory_too(
+    case: Case, where: str, n_failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean's own passes, or the shared beginning: tried again with a smaller batch."""
+    options: dict[str, Any] = {"method": "eap", "metric": "kl-published"}
+    clean, corrupted = pairs()
+    clean[:, :3] = corrupted[:, :3] = 7
+    if where == "mean":
+        options["ablation"] = "mean"
+    owner, name = (Ablation, "_sum") if where == "mean" else (prefix, "compute")
+    plain, calls = getattr(owner, name), iter(range(99))
+    expected = score_edges(case.engine, clean, corrupted, **options)
+
+    def failing(*args: Any) -> Any:
+        if next(calls) < n_failing:
+            raise ERRORS[0]
+        return plain(*args)
+
+    monkeypatch.setattr(owner, name, failing)
+    found = score_edges(case.engine, clean, corrupted, **options)
+    assert next(calls) == n_failing + 1
+    assert found.batch_size == 8 >> n_failing
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-12 * np.abs(expected.scores).max())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_plan_covers_what_a_pass_keeps_for_its_way_back(case: Case, shared: bool) -> None:
+    """40 positions that are cached (or not) and 4 more: what autograd saves is at most what is planned."""
+    clean, corrupted = torch.randint(1, 64, (2, 3, 44), generator=torch.Generator().manual_seed(0))
+    clean[:, :40] = corrupted[:, :40] = 7
+    passes: list[dict[int, int]] = [{}]
+
+    def kept(tensor: Tensor) -> Tensor:
+        passes[-1][tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    def given(tensor: Tensor) -> Tensor:
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(kept, given):
+        score_edges(case.engine, clean, corrupted, method="eap", metric="kl-published", share_prefix=shared)
+    weights = {p.untyped_storage().data_ptr() for p in case.engine.bridge.parameters()}
+    saved = sum(n for pointer, n in passes[0].items() if pointer not in weights)
+    length = Length(4, 40) if shared else Length(44)
+    assert 0.1 * 3 * Memory(case.engine, 1).passing(length) < saved < 3 * Memory(case.engine, 1).passing(length)
 
 
 def test_rows_are_halved_until_one_is_left(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from transformers import (
 import architectures
 from circuitdb.errors import ModelError, UsageError
 from circuitdb.graph import GraphShape
-from circuitdb.ingest import LoadedModel, load_model, prefix, preflight, score_edges
+from circuitdb.ingest import LoadedModel, grouped, load_model, prefix, preflight, score_edges
 from circuitdb.ingest.anatomy import read_anatomy
 
 PROMPTS = torch.arange(24).reshape(2, 12)
@@ -191,8 +191,7 @@ class TestPreflight:
         handle.remove()
 
     def test_copies_of_keys_in_the_wrong_order(self, model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = torch.Tensor.repeat_interleave
-        monkeypatch.setattr(torch.Tensor, "repeat_interleave", lambda t, *args: plain(t, *args).flip(-2))
+        monkeypatch.setattr(grouped, "copies", lambda output, _n_groups, groups: output.repeat(1, 1, groups))
         with pytest.raises(ModelError, match="does not hold that copies of grouped keys and values for each head"):
             preflight.preflight(model, anatomy := read_anatomy(model))
         assert anatomy.groups == 2

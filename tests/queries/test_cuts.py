@@ -186,6 +186,13 @@ def test_an_impossible_cut_is_refused(cut: dict[str, float], message: str) -> No
         Cut.of(**cut)  # type: ignore[arg-type]
 
 
+def test_a_word_that_a_cut_does_not_have_is_refused(db: Database) -> None:
+    with pytest.raises(TypeError, match="A cut has no 'tops'; it has top, share, threshold, greedy, signed, prune"):
+        Cut.of(tops=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="no filter 'tops'"):
+        db.containment(tops=3)  # type: ignore[call-arg]
+
+
 def test_words() -> None:
     assert [
         Cut.of(**cut).describe(75)
@@ -224,6 +231,10 @@ def test_inclusion_of_a_database(db: Database) -> None:
     }
     assert {row["edge"] for row in found.rows()} == both
     assert {row["kind"] for row in found.rows()} == {"core"}
+    one = db.inclusion(top=10, circuits=[1, 5], least=1.0)
+    assert (one.title, one.rows()) == (found.title, found.rows())
+    with pytest.raises(UsageError, match="The cuts are given one by one; signed belongs into each of them"):
+        db.inclusion([Cut.of(top=10)], signed=True)
     with pytest.raises(UsageError, match="least is a share from 0 to 1, not 2"):
         db.inclusion(least=2)
     with pytest.raises(UsageError, match="There is no cut"):

@@ -70,7 +70,7 @@ HARMLESS = {
     "DESCRIBE SELECT 1 AS n": "n",
     "DESCRIBE circuit": "circuit_id",
     "SUMMARIZE SELECT 1 AS n": "n",
-    "SHOW TABLES": "cache",
+    "SHOW TABLES": "attached_file",
     "\ufeffSELECT 1": 1,
     f"SELECT {'(' * 500}1{')' * 500}": 1,
     "FROM (PIVOT circuit ON method IN ('eap-ig') USING count(*)) SELECT \"eap-ig\"": 1,

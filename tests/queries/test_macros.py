@@ -185,7 +185,7 @@ def test_containment_and_hard_circuits_are_those_of_the_database(
         for key in ("share_of_a", "jaccard", "expected_share"):
             assert row[key] == pytest.approx(pair[key], abs=1e-12)
     for number in range(1, 6):
-        mine = db.hard_circuit(number, top).rows()
+        mine = db.hard_circuit(number, top=top).rows()
         assert rows(bare, f"FROM hard_circuit({number}, {top})") == mine
     assert rows(bare, f"FROM containment(1, 6, {top})") == []  # of another graph
     assert Cut.of(top=top).size(SHAPE.n_edges) == min(top, SHAPE.n_edges)

@@ -59,17 +59,40 @@ def test_strata_of_one_edge_leave_everything_in_place() -> None:
     np.testing.assert_allclose(deviation, 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["spearman", "pearson", "cosine"])
+def test_missing_scores_leave_each_pair_the_edges_that_both_have(kind: str) -> None:
+    scores = RNG.standard_normal((4, 30))
+    scores[0, [4, 11]] = scores[1, 4] = scores[2, 20:] = np.nan  # the last stratum is missing altogether
+    strata = np.arange(30) // 10
+    mean, deviation = permuted(scores, strata, kind)
+    for i, j in np.ndindex(4, 4):
+        both = ~np.isnan(scores[[i, j]]).any(axis=0)
+        expected, spread = permuted(scores[[i, j]][:, both], strata[both], kind)
+        assert mean[i, j] == pytest.approx(expected[0, 1], abs=1e-14)
+        assert deviation[i, j] == pytest.approx(spread[0, 1], abs=1e-14)
+
+
+def test_a_score_missing_in_one_circuit_moves_no_other_pair() -> None:
+    scores = RNG.standard_normal((3, 30))
+    strata = np.arange(30) // 10
+    before = permuted(scores, strata)
+    scores[0, :9] = np.nan
+    after = permuted(scores, strata)
+    for whole, part in zip(before, after, strict=True):
+        np.testing.assert_array_equal(part[1:, 1:], whole[1:, 1:])
+        assert part[0, 1] != whole[0, 1]
+
+
 def test_constant_and_missing_scores() -> None:
     scores = RNG.standard_normal((3, 30))
     scores[1] = 2
     scores[0, 4] = np.nan
     strata = np.arange(30) // 10
-    mean, deviation = permuted(scores, strata)
+    mean, _ = permuted(scores, strata)
     assert np.isnan(mean[1]).all()
-    kept = np.arange(30) != 4
-    expected, spread = permuted(scores[:, kept], strata[kept])
-    np.testing.assert_array_equal(mean, expected)
-    np.testing.assert_array_equal(deviation, spread)
+    assert np.isnan(mean[:, 1]).all()
+    scores[2, :29] = np.nan  # one edge in common with the first
+    assert np.isnan(permuted(scores, strata)[0][0, 2])
     assert np.isnan(permuted(np.full((2, 3), np.nan), np.arange(3))[0]).all()
     assert permuted(np.empty((0, 0)), np.empty(0, np.int64))[0].shape == (0, 0)
 
@@ -103,6 +126,25 @@ def test_beside_every_similarity_stand_its_nulls(tasks: tuple[Database, Floats])
     assert row["ceiling"] == pytest.approx(1)
     assert "to 2 circuits of other tasks of the same model, scored in the same way." in " ".join(found.notes)
     assert found.title == "Similarity of 2 circuits against chance: Spearman's rho, signed scores"
+
+
+def test_nulls_are_over_the_edges_of_the_similarity(tmp_path: Path) -> None:
+    """Three circuits, each with other edges missing: a null over the edges of all three would be of another number."""
+    scores = RNG.standard_normal((3, SHAPE.n_edges)) + np.linspace(0, 3, SHAPE.n_edges)
+    for i in range(3):
+        scores[i, 10 * i : 10 * i + 10] = np.nan
+    store = Store(tmp_path / "c.duckdb")
+    for i, row in enumerate(scores):
+        store.write(circuit(f"s{i}"), row, [row, row])
+    kept = scores.astype(np.float32).astype(np.float64)
+    rows = Database(tmp_path / "c.duckdb").nulls().rows()
+    for row, (i, j) in zip(rows, [(0, 1), (0, 2), (1, 2)], strict=True):
+        both = ~np.isnan(kept[[i, j]]).any(axis=0)
+        assert row["similarity"] == pytest.approx(stats.spearmanr(*kept[[i, j]][:, both]).statistic, abs=1e-12)
+        mean, deviation = permuted(kept[[i, j]][:, both], Ends.of(SHAPE).strata()[both])
+        assert row["permuted"] == pytest.approx(mean[0, 1], abs=1e-12)
+        assert row["permuted_sd"] == pytest.approx(deviation[0, 1], abs=1e-12)
+        assert row["z"] == pytest.approx((row["similarity"] - mean[0, 1]) / deviation[0, 1], abs=1e-9)
 
 
 def test_other_tasks_are_each_others(tasks: tuple[Database, Floats]) -> None:

@@ -130,7 +130,7 @@ def test_groups_part_what_must_not_be_compared(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("field", ["positions", "contrast", "ablation"])
+@pytest.mark.parametrize("field", ["positions", "contrast", "ablation", "grid", "dtype"])
 def test_ways_of_scoring_can_be_chosen(tmp_path: Path, field: str) -> None:
     one = circuit("1+1")
     path = write(tmp_path / "c.duckdb", one, replace(one, **{field: "another"}, spec={"x": 1}))  # type: ignore[arg-type]
@@ -139,6 +139,19 @@ def test_ways_of_scoring_can_be_chosen(tmp_path: Path, field: str) -> None:
     assert [row[field] for row in shown] == ["another"]
     with pytest.raises(UsageError, match="another"):
         chosen(path, cast("Where", {field: "anothr"}))
+
+
+def test_steps_can_be_chosen(tmp_path: Path) -> None:
+    """Of an integrating method with 5 and with 10 steps, and of one that has none."""
+    one = circuit("1+1")
+    others = [
+        replace(one, steps=10, spec={"x": 1}), replace(one, method="eap", steps=None, grid=None, spec={"x": 2}),
+    ]  # fmt: skip
+    path = write(tmp_path / "c.duckdb", one, *others)
+    assert chosen(path, {"steps": 10}).ids == (2,)
+    assert chosen(path, {"steps": [5, 10], "grid": "right"}).ids == (1, 2)
+    with pytest.raises(UsageError, match=r"There is no number of steps 7\. The database has: 5, 10\."):
+        chosen(path, {"steps": 7})
 
 
 def test_the_same_scores_twice_are_noted(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_unreliable_circuits_are_called_so(tmp_path: Path) -> None:
     )
     assert row["examples_needed"] == needed
     assert row["warning"] == said
-    assert found.notes == (f"tiny, addition: {said}", FEW)
+    assert found.notes == (FEW,)  # the table has the rest
 
 
 def test_one_circuit_has_no_stability(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_circuits_of_one_subtask_are_no_pair(tmp_path: Path) -> None:
         "ones."
     )
     assert row["warning"] == said
-    assert found.notes[1:] == (f"tiny, addition: {said}", FEW)
+    assert found.notes[1:] == (FEW,)
     assert found.notes[0].startswith("Circuits 1 (1+1#1), 2 (1+1#2) have identical scores")
 
 
@@ -221,7 +221,7 @@ def test_corrected_and_ceiling_are_over_the_same_pairs(tmp_path: Path, lost: int
     expected = rho[has].mean() / ceiling[has].mean()
     assert row["corrected"] == (pytest.approx(expected, abs=1e-12) if lost == 1 else None)
     assert row["warning"] == note
-    assert f"tiny, addition: {note}" in found.notes
+    assert found.notes == ()
 
 
 def test_by_a_parameter(db: Database) -> None:
@@ -259,9 +259,11 @@ def test_the_interval_of_resampled_subtasks(db: Database) -> None:
     assert (row["low"], row["high"]) == pytest.approx(
         over_subtasks(matrix, None, ~np.eye(9, dtype=bool), np.arange(9)), abs=1e-12
     )
-    assert db.stability().notes[-1] == (
-        "The intervals are of 95%, from 2,000 resamples of the subtasks (seed 0): other subtasks of the same kind."
+    assert db.stability().title == (
+        "Stability of 1 group of circuits: mean rho over pairs of distinct subtasks, signed scores, with 95% intervals "
+        "from resampled subtasks"
     )
+    assert db.stability().notes == ()
     few = db.stability(circuits=[1, 2, 3]).rows()[0]
     assert (few["low"], few["high"], few["corrected_low"]) == (None, None, None)
 
@@ -277,10 +279,12 @@ def test_the_interval_of_folds_left_out(tmp_path: Path, db: Database) -> None:
     (row,) = found.rows()
     assert row["low"] < row["stability"] < row["high"]  # type: ignore[operator]
     assert row["low"] + row["high"] == pytest.approx(2 * row["stability"], abs=1e-12)  # type: ignore[operator]
-    assert found.notes[-1].endswith("by leaving out each fold of the examples: these subtasks, other examples.")
+    assert found.title.endswith("signed scores, with 95% intervals from folds left out")
     two_folds = db.stability(over="folds").rows()[0]
     assert (two_folds["low"], two_folds["corrected_high"]) == (None, None)
-    assert db.stability(over="folds").notes[-1].startswith("An interval takes three folds of every circuit's examples")
+    assert db.stability(over="folds").notes == (
+        "An interval takes three folds of every circuit's examples; low and high are NULL for fewer.",
+    )
     with pytest.raises(UsageError, match="come from resampled subtasks or folds, not from 'pairs'"):
         db.stability(over="pairs")
 
