@@ -48,7 +48,7 @@ def accuracy(task: Task, questions: Sequence[TokenisedQuestion], texts: Sequence
 
     Where all or none are right the formula's zero would claim certainty: the error is None.
     """
-    right = [task.read_answer(text) == q.question.answer for q, text in zip(questions, texts, strict=True)]
+    right = [q.question.is_right(task.read_answer(text)) for q, text in zip(questions, texts, strict=True)]
     n, share = len(right), sum(right) / len(right)
     return Accuracy(share, math.sqrt(share * (1 - share) / n) if 0 < share < 1 else None, n), right
 

@@ -22,12 +22,18 @@ def ingest(
     model: Annotated[str, typer.Option(metavar="NAME", help="Hub name, local folder or .gguf file.")],
     db: DatabaseFile = DEFAULT_DATABASE,
     task: Annotated[
-        str, typer.Option(metavar="NAME", help="Task: addition, or a .csv, .tsv, .json, .jsonl or .parquet file.")
+        str, typer.Option(metavar="NAME", help="Task, as `circuitdb tasks` lists them, or a file of questions.")
     ] = "addition",
     task_name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the database calls a file's task.")
     ] = None,
-    digits: Annotated[str, typer.Option(metavar="LIST", help="Digit counts of both operands: 1-3 or 1,2,4.")] = "1-3",
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="What its subtasks are split by, length=3-5; may be repeated."),
+    ] = None,
+    digits: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Short for --partition digits=LIST: 1-3 (default) or 1,2,4.")
+    ] = None,
     shots: Annotated[
         int | None, typer.Option(metavar="N", help="Solved questions before the scored one; 3, of a file 0.")
     ] = None,
@@ -93,7 +99,8 @@ def ingest(
     from circuitdb.ingest.tasks.file_task import FileTask
     from circuitdb.store import Store
 
-    chosen = registry.find(task, {"digits": digits}, called=task_name)
+    given = [*(partition or ()), *([] if digits is None else [f"digits={digits}"])]
+    chosen = registry.find(task, registry.read_options(task, given), called=task_name)
     if shots is None:
         shots = 0 if isinstance(chosen, FileTask) else 3
     options = Options(

@@ -33,6 +33,7 @@ from circuitdb.cli import (
     similarity,
     sql,
     stability,
+    tasks,
 )
 
 # Rich help costs a quarter of the time that `--help` may take.
@@ -61,6 +62,7 @@ def _circuitdb(
 
 
 app.command()(ingest.ingest)
+app.command()(tasks.tasks)
 app.command()(circuits.circuits)
 app.command()(show.show)
 app.command()(reliability.reliability)

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from circuitdb.errors import UsageError
+from circuitdb.ingest.tasks.partition import Numbers
 from circuitdb.ingest.tasks.task import Question
 from circuitdb.records import Subtask
 
 MAX_DIGITS = 8
+DIGITS = Numbers("digits", "Digit counts of both operands.", 1, MAX_DIGITS, "1-3")
 _NUMBER = re.compile(r"\s*(\d+)")
 
 
@@ -30,7 +32,7 @@ class Addition:
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Addition:
         """From the text of the option `digits`, for example 1-3."""
-        return cls(parse_digits(options["digits"]))
+        return cls(parse_digits(options.get(DIGITS.name, "1-3")))
 
     def subtasks(self) -> list[Subtask]:
         """One cell for each pair of digit counts, `digits_a` and `digits_b`."""
@@ -42,7 +44,7 @@ class Addition:
 
     def questions(self, subtask: Subtask, n: int, seed: int) -> list[Question]:
         """`n` different sums, drawn evenly; all of them, shuffled, where the cell has no more than `n`."""
-        first, second = (_range(int(subtask.parameters[key])) for key in ("digits_a", "digits_b"))
+        first, second = (digit_range(int(subtask.parameters[key])) for key in ("digits_a", "digits_b"))
         generator = random.Random(f"{seed} {self.name} {subtask.name}")
         size = len(first) * len(second)
         cells = generator.sample(range(size), min(n, size))
@@ -73,5 +75,6 @@ def parse_digits(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def _range(digits: int) -> range:
+def digit_range(digits: int) -> range:
+    """The numbers of so many digits."""
     return range(10 ** (digits - 1), 10**digits)

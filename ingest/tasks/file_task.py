@@ -82,4 +82,4 @@ def _spelt(question: Question, decode: Callable[[int], str | None]) -> Question:
 def _answers(parts: Sequence[questions.Part]) -> frozenset[str]:
     asked = [question for part in parts for question in part.questions]
     both = [*asked, *(question.corrupted for question in asked if question.corrupted is not None)]
-    return frozenset(question.answer for question in both if question.answer)
+    return frozenset(text for question in both for text in (question.answer, *question.also_right) if text)

@@ -13,14 +13,16 @@ from circuitdb.records import Subtask
 class Question:
     """A question as text and its right answer; between them stands `gap`, one space: `12 + 7 =` and `19`.
 
-    `corrupted` is its partner where the task gives one; the partner's answer is empty where it is not known.
-    `answer_id` is the answer as a token id, for a task that has no other. `file` and `row` tell where a question was
-    read from, to be named in what is said of it.
+    `also_right`: other answers that count as right when the model is asked; pairs know only `answer`. `corrupted` is
+    its partner where the task gives one; the partner's answer is empty where it is not known. `answer_id` is the answer
+    as a token id, for a task that has no other. `file` and `row` tell where a question was read from, to be named in
+    what is said of it.
     """
 
     prompt: str
     answer: str
     gap: str = " "
+    also_right: tuple[str, ...] = ()
     corrupted: Question | None = None
     answer_id: int | None = None
     file: str = ""
@@ -30,6 +32,10 @@ class Question:
     def solved(self) -> str:
         """The question with its answer."""
         return f"{self.prompt}{self.gap}{self.answer}"
+
+    def is_right(self, answer: str | None) -> bool:
+        """Whether an answer, as the task reads it, is right."""
+        return answer == self.answer or answer in self.also_right
 
     def told(self, message: str) -> str:
         """A sentence about this question, with its place in front if it has one."""

@@ -48,6 +48,8 @@ COMMANDS = [
     ["evals"],
     ["correlate"],
     ["correlate", "--points", "--on", "magnitude"],
+    ["tasks"],
+    ["tasks", "dyck"],
     ["schema"],
     ["schema", "circuits"],
     ["schema", "top_edges"],

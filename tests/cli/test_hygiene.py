@@ -39,6 +39,8 @@ QUESTIONS = [
     ["plot", "similarity", "-o", "a.svg"],
     ["sql", "select 1"],
     ["schema"],
+    ["tasks"],
+    ["tasks", "boolean"],
 ]
 # Runs each command line in turn and prints, last, what each brought in that was not there before.
 _REPORT = """

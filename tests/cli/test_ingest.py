@@ -62,8 +62,12 @@ REFUSED = [
     (["--method", "eap"], 2, "zero by construction, so eap would score every edge 0; use --method eap-ig"),
     (["--metric", "loss"], 2, "There is no metric 'loss'"),
     (["--grid", "up"], 2, "There is no grid 'up'"),
-    (["--task", "sums"], 2, "There is no task 'sums'; choose one of addition."),
+    (["--task", "sums"], 2, "There is no task 'sums'; choose one of addition, arithmetic, boolean,"),
     (["--digits", "3-1"], 2, "is no list of digit counts; write 1-3 or 1,2,4."),
+    (["--partition", "digit=2"], 2, "The partition of addition has no 'digit'; did you mean digits?"),
+    (["--partition", "digits"], 2, "--partition digits is no NAME=VALUE; `circuitdb tasks addition` lists the names."),
+    (["--task", "boolean"], 2, "The partition of boolean has no 'digits'; it has operators, length,"),
+    (["--task", "arithmetic", "--partition", "operators=plus"], 2, "there is no 'plus'; write one or more of +,-,*,/."),
     (["--examples", "1"], 2, "The number of examples must be at least 2, not 1."),
     (["--folds", "9"], 2, "10 examples can't be split into 9 folds"),
     (["--dtype", "int8"], 2, "'int8' is no type to compute in"),
@@ -158,3 +162,26 @@ def test_a_dry_run_names_what_can_not_be_scored(folder: Path, tmp_path: Path, cl
     assert (run.code, [row["status"] for row in rows]) == (1, ["missing", "failed", "failed", "failed"])
     assert "use fewer shots" in rows[1]["reason"]
     assert rows[1]["time_s"] is None
+
+
+def test_a_boolean_task_by_its_own_partition(tmp_path: Path, cli: terminals.Cli) -> None:
+    words = tiny_models.spaced_tokenizer("True", "False", "not", "and", "or", "is", "(", ")")
+    folder = tiny_models.llama_folder(tmp_path / "tiny", words)
+    partition = ["operators=not", "operators=not,and", "length=6", "parentheses=yes"]
+    run = cli(
+        "ingest", "--model", str(folder), "--db", "c.duckdb", "--task", "boolean", "--shots", "2", "--steps", "2",
+        "--examples", "8", *(word for each in partition for word in ("--partition", each)), "--json",
+    )  # fmt: skip
+    rows = json.loads(run.out)["rows"]
+    assert [(row["subtask"], row["status"]) for row in rows] == [
+        ("not parentheses", "stored"),
+        ("not,and 6 parentheses", "stored"),
+    ]
+    assert rows[1]["n_examples"] == 8
+    with reading(tmp_path / "c.duckdb") as connection:
+        assert connection.execute(
+            "SELECT parameter, value FROM subtask_parameters WHERE subtask = 'not,and 6 parentheses' ORDER BY ALL"
+        ).fetchall() == [("length", "6"), ("operators", "not,and"), ("parentheses", "true")]
+        assert connection.execute(
+            "SELECT DISTINCT answer, corrupted_answer FROM example WHERE circuit_id = 2 ORDER BY ALL"
+        ).fetchall() == [("False", "True"), ("True", "False")]

@@ -111,6 +111,16 @@ class TestTokens:
         assert words_model.tokenizer.convert_ids_to_tokens(list(found.answer_ids)) == [" 17"]
         assert not starts_with_bos(words_model, found.ids)
 
+    def test_an_answer_may_go_on_where_the_prompt_ends(self, digits_model: LoadedModel) -> None:
+        found = tokenise(digits_model, "1 + 1 = 2\n", Question("13 + 4 = 1", "7", gap=""))
+        assert found.text == "1 + 1 = 2\n13 + 4 = 1"
+        assert digits_model.tokenizer is not None
+        assert digits_model.tokenizer.decode(list(found.answer_ids)) == "7"
+
+    def test_a_prompt_without_a_boundary_before_the_answer(self, words_model: LoadedModel) -> None:
+        with pytest.raises(TaskError, match="no token boundary before the answer in '13 \\+ 4 = 17'"):
+            tokenise(words_model, "", Question("13 + 4 = 1", "7", gap=""))
+
     def test_without_tokenizer(self, gqa: LoadedModel) -> None:
         with pytest.raises(ModelError, match="has no tokenizer; a task needs one"):
             tokenise(gqa, "", Question("3 + 4 =", "7"))

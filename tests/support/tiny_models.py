@@ -44,6 +44,15 @@ def word_tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>", bos_token="<bos>")
 
 
+def spaced_tokenizer(*words: str) -> PreTrainedTokenizerFast:
+    """Each of the words is a token, with or without the space before it."""
+    vocabulary = ["<end>", "\n", *words, *(f" {word}" for word in words)]
+    core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(vocabulary)}, unk_token="<end>"))
+    core.pre_tokenizer = pre_tokenizers.Split(Regex(" ?[^\\s]+|\\n"), "isolated")
+    core.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
+
+
 def llama_folder(
     folder: Path, tokenizer: PreTrainedTokenizerFast | None, *, seed: int = 0, n_context: int = 128
 ) -> Path:

@@ -1,6 +1,7 @@
 """Prompts of auto-circuit: `{"prompts": [{"clean", "corrupt", "answers", "wrong_answers"}]}`.
 
-Of several answers, or several wrong ones, the first is taken. An answer has the space before it in itself.
+Of several answers the first is scored, and each is right; of several wrong ones the first is taken. An answer has the
+space before it in itself.
 """
 
 from __future__ import annotations
@@ -21,9 +22,17 @@ def sheet_of(path: Path, value: Mapping[str, object]) -> Sheet:
     prompts = value[KEY]
     if not isinstance(prompts, list) or not prompts:
         raise UsageError(f"{path.name}, row 1: {KEY} is no list of prompts.")
-    lines = tuple(Line(number, _values(path, number, prompt)) for number, prompt in enumerate(prompts, start=1))
+    lines = tuple(
+        Line(number, _values(path, number, prompt), _others(prompt)) for number, prompt in enumerate(prompts, start=1)
+    )
     ignored = [name for name in value if name != KEY]
     return Sheet(path.name, _COLUMNS, lines, typed=True, own_gap=True, ignored=tuple(ignored))
+
+
+def _others(prompt: Mapping[str, object]) -> tuple[str, ...]:
+    """The answers after the first."""
+    answers = prompt.get("answers")
+    return tuple(text.strip() for text in answers[1:] if isinstance(text, str)) if isinstance(answers, list) else ()
 
 
 def _values(path: Path, number: int, prompt: object) -> tuple[object, ...]:

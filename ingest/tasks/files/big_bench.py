@@ -1,8 +1,8 @@
 """Examples of BIG-bench: `{"examples": [{"input", "target" or "target_scores"}]}`.
 
 A prompt is what BIG-bench shows the model for one example: the input between the file's example_input_prefix and
-example_output_prefix, or between `Q: ` and `A:` where it has none. The answer is the target, the first of several, or
-the one of the highest score.
+example_output_prefix, or between `Q: ` and `A:` where it has none. The answer is the target, or the
+one of the highest score; of several targets the first is scored, and each is right.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def sheet_of(path: Path, value: Mapping[str, object]) -> Sheet:
     before = _text(value, "example_input_prefix", _INPUT_PREFIX).lstrip("\n")
     after = _text(value, "example_output_prefix", _OUTPUT_PREFIX)
     lines = tuple(
-        Line(number, _values(path, number, example, before, after)) for number, example in enumerate(examples, start=1)
+        Line(number, _values(path, number, example, before, after), _others(example))
+        for number, example in enumerate(examples, start=1)
     )
     name = value.get("name")
     ignored = ("task_prefix",) if value.get("task_prefix") else ()
@@ -43,6 +44,12 @@ def sheet_of(path: Path, value: Mapping[str, object]) -> Sheet:
 def _text(value: Mapping[str, object], name: str, default: str) -> str:
     found = value.get(name, default)
     return found if isinstance(found, str) else default
+
+
+def _others(example: Mapping[str, object]) -> tuple[str, ...]:
+    """The targets after the first."""
+    targets = example.get("target")
+    return tuple(text.strip() for text in targets[1:] if isinstance(text, str)) if isinstance(targets, list) else ()
 
 
 def _values(path: Path, number: int, example: object, before: str, after: str) -> tuple[object, ...]:

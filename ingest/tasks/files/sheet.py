@@ -10,10 +10,14 @@ from circuitdb.errors import UsageError
 
 @dataclass(frozen=True)
 class Line:
-    """One row: its number, as a spreadsheet or an editor counts, and a value for each column; None is an empty cell."""
+    """One row: its number, as a spreadsheet or an editor counts, and a value for each column; None is an empty cell.
+
+    `also_right` are answers that count as right beside the one in its column.
+    """
 
     number: int
     values: tuple[object, ...]
+    also_right: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
