@@ -18,8 +18,8 @@ from circuitdb.records import Subtask
 PARTITIONS = [
     ("addition", {}),
     ("arithmetic", {"digits": "1,5,8"}),
-    ("boolean", {"length": "4-9"}),
-    ("boolean", {"length": "6", "depth": "1-6"}),
+    ("boolean", {"length": "4,7,9"}),
+    ("boolean", {"length": "6", "depth": "1,4,6"}),
     ("sports", {}),
     ("sports", {"parts": "5"}),
     ("dyck", {"depth": "1-6", "kinds": "2-4"}),
