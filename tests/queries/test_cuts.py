@@ -215,9 +215,8 @@ def test_inclusion_by_hand() -> None:
         {"edge": names[1], "inclusion": 2 / 6, "n_circuits": 2, "kind": "some", "only_in": None, "edge_id": 1},
         {"edge": names[2], "inclusion": 2 / 6, "n_circuits": 1, "kind": "some", "only_in": "c", "edge_id": 2},
     ]
-    # By chance an edge is in each cut with 1/8 or 1/4; in five of six, one of either kind is without it.
-    everywhere = 8 * (1 / 8) ** 3 * (1 / 4) ** 3
-    five = 8 * (3 * (1 / 8) ** 2 * (7 / 8) * (1 / 4) ** 3 + 3 * (1 / 8) ** 3 * (1 / 4) ** 2 * (3 / 4))
+    # By chance an edge is in both cuts of a circuit with 1/8, in the larger alone with 1/8; that makes five of six.
+    everywhere, five = 8 * (1 / 8) ** 3, 8 * 3 * (1 / 8) ** 3
     assert found.title == (
         f"Edges of 3 circuits, each cut in 2 ways: 0 in all (core; {everywhere:.3g} by chance), 1 in at least 0.8 of "
         f"them (consensus; {everywhere + five:.3g} by chance), 1 in one circuit only, 3 in any"
