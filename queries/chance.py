@@ -56,7 +56,7 @@ def expected_by_count(counts: Counts, n_cuts: int) -> Floats:
     chances = np.ones(1)
     for own in counts:
         chances = np.convolve(chances, np.bincount(own, minlength=n_cuts + 1) / max(n_edges, 1))
-    return n_edges * chances
+    return np.asarray(n_edges * chances, np.float64)
 
 
 def _distribution(n_edges: int, a: int, b: int) -> tuple[Counts, Floats]:

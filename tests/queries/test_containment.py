@@ -153,7 +153,7 @@ CUTTINGS = {
 
 def counted(scores: npt.NDArray[np.float32], cuts: list[Cut]) -> npt.NDArray[np.int64]:
     """[circuit, edge]: in how many of its cuts each edge is."""
-    return np.sum([found.members for found in hards(scores, cuts, TINY)], axis=0, dtype=np.int64)
+    return np.asarray(sum(found.members.astype(np.int64) for found in hards(scores, cuts, TINY)), np.int64)
 
 
 def near(found: npt.NDArray[np.float64], often: npt.NDArray[np.int64]) -> bool:
