@@ -110,6 +110,18 @@ def test_threshold_keeps_all_of_at_least_that_strength(
     assert not found.n_tied.any()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("threshold", "edges"), [(1e-46, [0, 1, 4]), (5e-324, [0, 1, 4]), (0.7, [0, 4]), (1e39, [])])
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_threshold_that_scores_cannot_be_is_no_other_threshold(
+    threshold: float, edges: list[int], signed: bool
+) -> None:
+    """Scores are of 32 bits: 0.7 is theirs, 1e-46 is 0 there, 1e39 is infinite; zero and NULL are never in."""
+    row = np.array([[0.7, 1e-45, 0, np.nan, 3e38, 0, -0.0, np.nan]], np.float32)
+    found = hard(row, Cut.of(threshold=threshold, signed=signed), LINE)
+    assert np.flatnonzero(found.members[0]).tolist() == edges
+
+
 @settings(deadline=None)
 @given(DRAWN, st.integers(1, 30), st.booleans())
 def test_greedy_is_what_a_heap_grows(drawn: tuple[GraphShape, npt.NDArray[np.float32]], n: int, signed: bool) -> None:
