@@ -115,7 +115,7 @@ def _explained(two: Conditions, relabellings: int) -> list[str]:
     how = f"within the {count(n_shared, 'subtask')} that both have" if n_shared else "between the subtasks"
     notes = [
         f"p: {relabellings:,} random exchanges of the labels {how} (seed {SEED}), two-sided, but one-sided for the "
-        f"separation; the intervals are of 95%, from {RESAMPLES:,} resamples of the subtasks (seed {SEED}).",
+        f"separation; the intervals are of nominally 95%, from {RESAMPLES:,} resamples of the subtasks (seed {SEED}).",
         "first and second of a separation are the mean similarity within the conditions and across them.",
     ]
     if two.least_p > 1 / _FEW:
