@@ -174,7 +174,7 @@ def _value(scalar: pa.Scalar) -> object:
         if abs(scalar.value) == last:
             return "infinity" if scalar.value > 0 else "-infinity"
         unit = kind.unit if pa.types.is_timestamp(kind) else "D"
-        return str(np.datetime64(scalar.value, unit)).replace("T", " ")
+        return str(np.int64(scalar.value).astype(f"datetime64[{unit}]")).replace("T", " ")
 
 
 def _text(value: object) -> str:
