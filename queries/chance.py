@@ -45,12 +45,18 @@ def at_least(n_edges: int, a: Counts, b: Counts, shared: Counts) -> Floats:
     return np.clip(found, 0.0, 1.0)
 
 
-def expected_by_count(n_edges: int, sizes: Counts) -> Floats:
-    """[k + 1]: how many edges are by chance in exactly 0, 1, ..., k of k random circuits of these sizes."""
+def expected_by_count(counts: Counts, n_cuts: int) -> Floats:
+    """[k + 1]: how many edges are by chance in exactly 0, 1, ..., k of all cuts; `n_cuts` are those of each circuit.
+
+    `counts` [circuit, edge] is in how many of its circuit's cuts an edge is. Cuts of one circuit are not independent:
+    they are nested, or grown from the same edges. So by chance each circuit keeps its counts, in random order of its
+    edges, and only the circuits are independent; with one cut a circuit these are random circuits of their sizes.
+    """
+    n_edges = counts.shape[1]
     chances = np.ones(1)
-    for share in sizes / max(n_edges, 1):
-        chances = np.append(chances, 0.0) * (1 - share) + np.append(0.0, chances) * share
-    return n_edges * chances
+    for own in counts:
+        chances = np.convolve(chances, np.bincount(own, minlength=n_cuts + 1) / max(n_edges, 1))
+    return np.asarray(n_edges * chances, np.float64)
 
 
 def _distribution(n_edges: int, a: int, b: int) -> tuple[Counts, Floats]:

@@ -55,6 +55,19 @@ class Conditions:
         alone = np.array([self.first[self.unit == unit][0] for unit in np.flatnonzero(~both)], bool)
         return ways * math.comb(len(alone), int(alone.sum()))
 
+    @property
+    def least_p(self) -> float:
+        """The smallest share of the relabellings that can be as extreme as the actual one.
+
+        Where the opposite of a relabelling is one too it is as extreme: the difference is the other way round, of equal
+        size, and the separation is the same.
+        """
+        both = self.shared
+        sides = [self.first[self.unit == unit] for unit in range(len(both))]
+        even = all(2 * mine.sum() == len(mine) for mine, shared in zip(sides, both, strict=True) if shared)
+        alone = [bool(mine[0]) for mine, shared in zip(sides, both, strict=True) if not shared]
+        return (2 if even and 2 * sum(alone) == len(alone) else 1) / self.relabellings
+
 
 def conditions(selection: Selection, by: str, values: Sequence[object] = ()) -> tuple[Selection, Conditions]:
     """The circuits of two values of a parameter or field, and how they pair. Raises UsageError for none or one."""

@@ -30,7 +30,7 @@ from circuitdb.queries.result import Result, count
 from circuitdb.queries.similarity import Similarity
 
 RELABELLINGS = 9_999
-_FEW = 1_000  # different relabellings, below which it is said what p can't be less than
+_FEW = 1_000  # relabellings as good as different, below which it is said what p can't be less than
 _TINY = 1e-12  # by which equal effects may differ
 Effects: TypeAlias = "dict[str, tuple[Matrix, Matrix]]"
 
@@ -115,11 +115,14 @@ def _explained(two: Conditions, relabellings: int) -> list[str]:
     how = f"within the {count(n_shared, 'subtask')} that both have" if n_shared else "between the subtasks"
     notes = [
         f"p: {relabellings:,} random exchanges of the labels {how} (seed {SEED}), two-sided, but one-sided for the "
-        f"separation; the intervals are of 95%, from {RESAMPLES:,} resamples of the subtasks (seed {SEED}).",
+        f"separation; the intervals are of nominally 95%, from {RESAMPLES:,} resamples of the subtasks (seed {SEED}).",
         "first and second of a separation are the mean similarity within the conditions and across them.",
     ]
-    if ways < _FEW:
-        notes.append(f"There are only {ways:,} different exchanges, so that p can't be below {1 / ways:.2g}.")
+    if two.least_p > 1 / _FEW:
+        opposite = " and of each the opposite is as extreme," if two.least_p * ways > 1.5 else ""
+        notes.append(
+            f"There are only {ways:,} different exchanges,{opposite} so that p can't be below {two.least_p:.2g}."
+        )
     if min(len(np.unique(two.unit[side])) for side in (two.first, ~two.first)) < LEAST:
         notes.append(f"An interval takes {LEAST} subtasks of each condition or more; low and high are NULL for fewer.")
     return notes

@@ -9,6 +9,8 @@ metric on the whole task or, where there is none, its mean over the group's subt
    points on.
 3. p by permutation of the metric among the points, two-sided: all permutations of up to 7 points, else 9,999 random.
 
+A model, or a subtask of a group, is one point: the same one scored in two ways would feign twice the evidence.
+
 Mean similarities of one group have pairs in common, so its points are less independent than the interval takes them.
 """
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,14 +26,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from circuitdb.errors import UsageError
 from circuitdb.queries.coefficients import coefficient
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.comparison import EVERY_EDGE, Comparison
-from circuitdb.queries.groupnames import group_names
+from circuitdb.queries.groupnames import TELLING, group_names
 from circuitdb.queries.metrics import Values
 from circuitdb.queries.ranks import centred_ranks
-from circuitdb.queries.result import Answer, Result, count
-from circuitdb.queries.selection import Group, Selection
+from circuitdb.queries.result import Answer, Result, count, enumeration
+from circuitdb.queries.selection import Group, Selection, can_filter, field_name
 from circuitdb.queries.similarity import Similarity
 from circuitdb.queries.stability import distinct_subtasks
 
@@ -104,6 +107,47 @@ class Correlation(Answer):
         return Result(
             pa.table({"of": texts(of), "label": texts(labels), **columns}), f"{self.title}: points", self.notes
         )
+
+
+def require_one_each(selection: Selection, over: str) -> None:
+    """Raise UsageError, with the filter to give, unless every model of a task, or subtask of a group, is one point."""
+    groups = selection.groups()
+    if over == "subtasks":
+        for group, part in groups.items():
+            ids: dict[str, list[int]] = {}
+            for member in part.members:
+                ids.setdefault(member.subtask, []).append(member.circuit_id)
+            twice = [subtask for subtask, own in ids.items() if len(own) > 1]
+            if twice:
+                raise UsageError(
+                    f"{group_names(groups)[group]} has several circuits of {enumeration(twice)}, but a subtask is one "
+                    f"point; give one of each with circuits, for {twice[0]} one of {enumeration(ids[twice[0]])}."
+                )
+        return
+    models: dict[tuple[int, str], list[Group]] = {}
+    for group in groups:
+        models.setdefault((group.model_id, group.task), []).append(group)
+    for ways in models.values():
+        if len(ways) > 1:
+            raise _several_ways(ways, groups)
+
+
+def _several_ways(ways: Sequence[Group], groups: Mapping[Group, Selection]) -> UsageError:
+    """What differs between the groups of a model and a task, and which filter leaves one of them."""
+    values = {field: dict.fromkeys(getattr(group, field) for group in ways) for field in TELLING}
+    differing = [field for field in TELLING if len(values[field]) > 1]
+    listed = [f"{field_name(field)} ({enumeration(_words(values[field]))})" for field in differing]
+    # A filter can't ask for what a circuit has no value of.
+    chosen = max(ways, key=lambda group: sum(can_filter(group, field) for field in differing))
+    given = [f"{field}={getattr(chosen, field)!r}" for field in differing if can_filter(chosen, field)]
+    return UsageError(
+        f"{chosen.model} was scored in {len(ways)} ways on {chosen.task}, which differ in {' and '.join(listed)}, but "
+        f"a model is one point; choose one, for example {', '.join(given) or f'circuits={list(groups[chosen].ids)}'}."
+    )
+
+
+def _words(values: Iterable[object]) -> list[str]:
+    return ["none" if value is None else str(value) for value in values]
 
 
 Compared: TypeAlias = "tuple[Group, Selection, Similarity]"

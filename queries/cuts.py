@@ -141,7 +141,10 @@ def hards(scores: FloatArray, cuts: Sequence[Cut], shape: GraphShape) -> list[Ha
         strong = strengths[cut.signed]
         greedy = cut.greedy is not None
         if cut.threshold is not None:
-            kept = Hard(strong >= cut.threshold, np.zeros(len(strong), np.int64))
+            with np.errstate(over="ignore"):  # beyond the largest score there is no edge
+                least = strong.dtype.type(cut.threshold)
+            # Below the smallest score there is, the threshold is 0 in its type, which strength 0 would reach.
+            kept = Hard((strong >= least) & (strong > 0), np.zeros(len(strong), np.int64))
         else:
             if (cut.signed, greedy) not in orders:
                 orders[cut.signed, greedy] = [grown(row, shape) if greedy else ranked(row) for row in strong]

@@ -163,12 +163,13 @@ class Evaluations(Measuring):
 
         Over `subtasks`, one row a group (a model, a task and one way of scoring), its points are the circuits: the mean
         similarity to those of other subtasks against the metric. Over `models`, one row a task, its points are the
-        groups: their stability against the metric on the whole task, or its mean over their subtasks. `low` and `high`
+        models: their stability against the metric on the whole task, or its mean over their subtasks. `low` and `high`
         bound rho with 95% (Bonett and Wright), `p_value` is by permutation; circuits without a value are left out, and
         named in the notes. `filter` says which reading of the answers, where there are several; `kind` and the edges
         say what similarity is, as in `similarity`.
 
-        Raises UsageError for a metric that the database does not have, or where several values leave a choice.
+        Raises UsageError for a metric that the database does not have, where several values leave a choice, and where a
+        model, or a subtask of a group, would be several points: choose the way of scoring.
 
         >>> (row,) = db.correlate("circuitdb.accuracy").rows()
         >>> row["n"], round(row["rho"], 3), round(row["p_value"], 3)
@@ -179,6 +180,7 @@ class Evaluations(Measuring):
         where, how = parted(asked)
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
+            correlation.require_one_each(chosen, over)
             groups = chosen.groups()
             found = [self._look(connection, [part], how, on, "pairs") for part in groups.values()]
             values = metrics.read(connection, with_, chosen.ids, filter)

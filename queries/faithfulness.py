@@ -46,6 +46,10 @@ class Faithfulness(Answer):
         """One row a run."""
         return self.table
 
+    def result(self) -> Result:
+        """The runs, one row each."""
+        return Result(self.table, self.title, self.notes)
+
     def wide(self) -> Result:
         """One row a curve: a circuit, the data it was run on and the way its edges were chosen; CPR, CMD, f by size.
 

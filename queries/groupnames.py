@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from circuitdb.queries.selection import Group
 
-_TELLING = tuple(field.name for field in fields(Group) if field.name not in ("model_id", "model", "task"))
+TELLING = tuple(field.name for field in fields(Group) if field.name not in ("model_id", "model", "task"))
 
 
 def group_names(groups: Iterable[Group], *, task: bool = True) -> dict[Group, str]:
@@ -19,7 +19,7 @@ def group_names(groups: Iterable[Group], *, task: bool = True) -> dict[Group, st
     alike = {(group.model, group.task) for group in found}
     telling = [
         field
-        for field in _TELLING
+        for field in TELLING
         if len({(group.model, group.task, getattr(group, field)) for group in found}) > len(alike)
     ]
     names = {}

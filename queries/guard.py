@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from circuitdb.errors import UsageError
+from circuitdb.queries.dialects import quiet
 
 if TYPE_CHECKING:
     from sqlglot import Token
@@ -101,7 +102,8 @@ def _check_tree(text: str) -> None:
     from sqlglot.errors import SqlglotError
 
     try:
-        tree = parse_one(text, dialect="duckdb")
+        with quiet():
+            tree = parse_one(text, dialect="duckdb")
     except (SqlglotError, RecursionError):
         return  # more than sqlglot can read; DuckDB's parser has judged it, and the connection will
     ours = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}

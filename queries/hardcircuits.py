@@ -76,7 +76,7 @@ class HardCircuits(Asking):
         Every circuit cut in every way of `cuts` counts; without them the cut is asked for as in `containment`.
         `inclusion` is the share of them (0..1), of which rows under `least` are left out; `kind` is core (in all),
         consensus (in at least a share of `consensus`) or some, and `only_in` names the circuit of an edge that no other
-        has. The title counts them, beside what chance would give for circuits of the same sizes.
+        has. The title counts them, beside what chance would give with each circuit's edges in random order.
 
         Raises UsageError for `cuts` and the keywords of one beside them.
 

@@ -2,6 +2,9 @@
 
 A replicate is one circuit cut in one way; circuits of other subtasks, seeds or examples, and cuts of other sizes, are
 replicates alike. An edge's inclusion is the share of the replicates that it is in.
+
+By chance circuits are independent, but not the cuts of one: in how many of them an edge is stays as it is, and only
+which edge it is changes (`chance`).
 """
 
 from __future__ import annotations
@@ -31,22 +34,19 @@ def inclusion(
         raise UsageError("There is no cut to count the edges of; name at least one, such as top=200.")
     n_circuits, n_edges = matrix.scores.shape
     n_replicates = n_circuits * len(cuts)
-    often = np.zeros(n_edges, np.int64)
-    circuits = np.zeros((n_circuits, n_edges), bool)
-    sizes: list[int] = []
+    counts = np.zeros((n_circuits, n_edges), np.int64)
     notes = list(matrix.notes)
     for cut, found in zip(cuts, hards(matrix.scores, cuts, shape), strict=True):
-        often += found.members.sum(axis=0)
-        circuits |= found.members
-        sizes += found.n.tolist()
+        counts += found.members
         notes += cut_notes(found, cut, matrix.labels, n_edges)
+    often = counts.sum(axis=0)
     # A product, as in 0.8 * 5, is a hair over the whole number that it stands for.
     needed = max(1, int(np.ceil(consensus * n_replicates - 1e-9)))
-    by_chance = chance.expected_by_count(n_edges, np.array(sizes, np.int64))
+    by_chance = chance.expected_by_count(counts, len(cuts))
     chosen = np.flatnonzero((often > 0) & (often >= least * n_replicates - 1e-9))
     chosen = chosen[np.lexsort((chosen, -often[chosen]))]
-    owners = circuits.sum(axis=0)
-    only = np.where(owners == 1, circuits.argmax(axis=0), -1) if n_circuits > 1 else np.full(n_edges, -1)
+    owners = np.count_nonzero(counts, axis=0)
+    only = np.where(owners == 1, counts.argmax(axis=0), -1) if n_circuits > 1 else np.full(n_edges, -1)
     kinds = np.where(often == n_replicates, "core", np.where(often >= needed, "consensus", "some"))
     names = np.array(shape.edge_names, object)
     table = pa.table(

@@ -43,12 +43,14 @@ class Answer(ABC):
         return list(self.arrow().column_names)
 
     def rows(self) -> list[dict[str, object]]:
-        """One dict a row.
+        """One dict a row; a date or time that Python has no object for, such as infinity, as text.
 
         >>> db.sql("SELECT count(*) AS n FROM circuits").rows()
         [{'n': 4}]
         """
-        return list(self.arrow().to_pylist())
+        table = self.arrow()
+        columns = [_values(column) for column in table.columns]
+        return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def df(self) -> pandas.DataFrame:
         """A pandas frame. Raises UsageError where pandas is not installed."""
@@ -153,8 +155,34 @@ def _text_table(table: pa.Table) -> list[str]:
 
 
 def _texts(column: pa.ChunkedArray, *, cut: bool = True) -> list[str]:
-    texts = [_text(value) for value in column.to_pylist()]
+    texts = [_text(value) for value in _values(column)]
     return [t if len(t) <= _CELL_WIDTH else t[: _CELL_WIDTH - 1] + "…" for t in texts] if cut else texts
+
+
+def _values(column: pa.ChunkedArray) -> list[object]:
+    """The values of a column as Python's, where it has them."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):  # years that datetime does not reach
+        return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: pa.Scalar) -> object:
+    kind = scalar.type
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+            return [_value(part) for part in scalar.values]
+        if pa.types.is_struct(kind):
+            return {name: _value(part) for name, part in scalar.items()}
+        if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+            return str(scalar)
+        last = 2 ** (kind.bit_width - 1) - 1  # DuckDB's infinity
+        if abs(scalar.value) == last:
+            return "infinity" if scalar.value > 0 else "-infinity"
+        unit = kind.unit if pa.types.is_timestamp(kind) else "D"
+        return str(np.int64(scalar.value).astype(f"datetime64[{unit}]")).replace("T", " ")
 
 
 def _text(value: object) -> str:

@@ -120,6 +120,16 @@ class Group:
     dtype: str | None
 
 
+def field_name(field: str) -> str:
+    """What a field of a group is called in a sentence."""
+    return _FIELDS[field][0]
+
+
+def can_filter(group: Group, field: str) -> bool:
+    """Whether a filter can ask for what this group has of a field."""
+    return field in _FILTERS and getattr(group, field) is not None
+
+
 @dataclass(frozen=True)
 class Member:
     """One selected circuit. `label` names it within the selection."""

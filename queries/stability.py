@@ -112,6 +112,8 @@ def stability(
         said.append(warning)
     if any(math.isnan(row.low) and not math.isnan(row.stability) for row in rows):
         said.append(_LACKING[over])
+    if over == "subtasks" and any(row.n_subtasks < resampling.MANY and not math.isnan(row.low) for row in rows):
+        said.append(resampling.NOMINAL)
     groups = [group for group, _ in cells]
     columns = [
         *((field, value_column([getattr(group, field) for group in groups])) for field in (*_ALWAYS, *shown)),

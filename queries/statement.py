@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from contextlib import closing
 
@@ -12,11 +13,12 @@ from duckdb.sqltypes import DuckDBPyType
 from circuitdb.errors import CircuitdbError, StoreError, UsageError
 from circuitdb.evals import attached
 from circuitdb.evals.attached import Attached
-from circuitdb.queries import dialects, guard, macros
+from circuitdb.queries import dialects, guard, macros, named
 from circuitdb.queries.columns import distinct
 from circuitdb.queries.result import Result, count
 
 _ERROR_LINES = 6
+_UNKNOWN = re.compile(r"Error: Table (?P<function>Function )?with name (?P<name>\S+) does not exist")
 _GARBLED = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
@@ -79,12 +81,27 @@ def _explain(
     if isinstance(error, duckdb.BinderException | duckdb.CatalogException):
         text = _pointed(connection, statement, there) or text
     lines = [line for line in text.splitlines() if line.strip()]
+    lines = _own_suggestion(connection, lines)
     kind, _, first = lines[0].partition(" Error: ")
     message = "\n".join([first or kind, *lines[1:_ERROR_LINES]])
     if isinstance(error, duckdb.CatalogException) and first.startswith("Table with name"):
         message += "\nSHOW TABLES lists what there is."
     unusable = isinstance(error, duckdb.InternalException | duckdb.FatalException | duckdb.OutOfMemoryException)
     return StoreError(message) if unusable else UsageError(message)
+
+
+def _own_suggestion(connection: duckdb.DuckDBPyConnection, lines: list[str]) -> list[str]:
+    """The lines of a message with the nearest of the file's own tables or macros, never of DuckDB's catalogs."""
+    unknown = _UNKNOWN.search(lines[0])
+    if not unknown:
+        return lines
+    there = named.run(connection, "relations").to_pylist()
+    # The name of a macro goes on with its parameters.
+    macro = bool(unknown["function"])
+    names = [str(row["name"]).partition("(")[0] for row in there if ("(" in str(row["name"])) == macro]
+    near = difflib.get_close_matches(unknown["name"].lower(), names, n=1)
+    guess = [f'Did you mean "{near[0]}"?'] if near else []
+    return [lines[0], *guess, *(line for line in lines[1:] if not line.startswith("Did you mean "))]
 
 
 def _pointed(connection: duckdb.DuckDBPyConnection, statement: str, there: Attached) -> str | None:

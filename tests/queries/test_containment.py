@@ -13,9 +13,10 @@ from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.queries import Database, chance
 from circuitdb.queries.containment import Containment, containment, overlaps
-from circuitdb.queries.cuts import Cut
+from circuitdb.queries.cuts import Cut, hards
 from circuitdb.queries.order import hasse, order
 from matrices import score_matrix
+from stores import SHAPE as TINY
 from stores import addition_scores
 
 SHAPE = GraphShape(1, 1)  # input->a0.h0<q>, <k>, <v>, input->m0, input->logits, a0.h0->m0, a0.h0->logits, m0->logits
@@ -138,9 +139,46 @@ def test_chance_of_a_large_graph() -> None:
 
 
 def test_chance_of_being_in_exactly_so_many_is_scipys_poisson_binomial() -> None:
-    found = chance.expected_by_count(75, np.array([5, 20, 75]))
+    """With one cut a circuit, of these sizes."""
+    found = chance.expected_by_count((np.arange(75) < np.array([[5], [20], [75]])).astype(np.int64), 1)
     expected = stats.poisson_binom([5 / 75, 20 / 75, 1.0]).pmf(range(4)) * 75
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+CUTTINGS = {
+    "nested": [Cut.of(top=10), Cut.of(top=20), Cut.of(top=40)],
+    "pruned-and-grown": [Cut.of(top=30, prune=True), Cut.of(greedy=20), Cut.of(greedy=30, signed=True)],
+}
+
+
+def counted(scores: npt.NDArray[np.float32], cuts: list[Cut]) -> npt.NDArray[np.int64]:
+    """[circuit, edge]: in how many of its cuts each edge is."""
+    return np.asarray(sum(found.members.astype(np.int64) for found in hards(scores, cuts, TINY)), np.int64)
+
+
+def near(found: npt.NDArray[np.float64], often: npt.NDArray[np.int64]) -> bool:
+    """Whether all numbers of edges are within five standard errors of their mean over the draws, [draw, edge]."""
+    drawn = np.stack([np.bincount(row, minlength=len(found)) for row in often])
+    errors = drawn.std(axis=0, ddof=1) / np.sqrt(len(drawn))
+    return bool((np.abs(drawn.mean(axis=0) - found) <= 5 * errors + 0.01).all())
+
+
+@pytest.mark.parametrize("cuts", CUTTINGS.values(), ids=CUTTINGS)
+def test_chance_of_several_cuts_is_that_of_circuits_with_their_edges_in_random_order(cuts: list[Cut]) -> None:
+    rng = np.random.default_rng(0)
+    counts = counted(rng.standard_normal((3, TINY.n_edges)).astype(np.float32), cuts)
+    found = chance.expected_by_count(counts, len(cuts))
+    assert near(found, np.stack([rng.permuted(counts, axis=1).sum(axis=0) for _ in range(4_000)]))
+    assert found.sum() == pytest.approx(TINY.n_edges, abs=1e-9)
+
+
+def test_chance_of_nested_cuts_is_that_of_random_scores() -> None:
+    """In all three cuts of each circuit is what is in the smallest of each: 75 (10 / 75)^3, not times the larger."""
+    scores = np.random.default_rng(1).standard_normal((6_000, TINY.n_edges)).astype(np.float32)
+    counts = counted(scores, CUTTINGS["nested"])
+    found = chance.expected_by_count(counts[:3], 3)
+    assert found[-1] == pytest.approx(75 * (10 / 75) ** 3, abs=1e-12)
+    assert near(found, counts.reshape(2_000, 3, -1).sum(axis=1))
 
 
 @settings(deadline=None)

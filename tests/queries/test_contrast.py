@@ -108,6 +108,30 @@ def test_p_is_that_of_all_exchanges() -> None:
     assert rows["stability"]["effect"] == pytest.approx(observed[0], abs=1e-12)
 
 
+# Five pairs; three alone against three, and against two; a pair measured twice, or twice on one side only.
+SMALL = {
+    "pairs": (PAIRED, 2 / 32),
+    "alone": (Conditions(("a", "b"), np.arange(6) < 3, np.arange(6)), 2 / 20),
+    "uneven": (Conditions(("a", "b"), np.arange(5) < 3, np.arange(5)), 1 / 10),
+    "even-within": (Conditions(("a", "b"), np.arange(8) % 2 < 1, np.array([0, 0, 0, 0, 1, 1, 2, 2])), 2 / 24),
+    "uneven-within": (
+        Conditions(("a", "b"), np.array([1, 1, 0, 1, 0, 1, 0], bool), np.array([0, 0, 0, 1, 1, 2, 2])), 1 / 12
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("two", "least"), SMALL.values(), ids=SMALL)
+def test_no_p_is_below_the_least_of_all_exchanges(two: Conditions, least: float) -> None:
+    """By enumeration: of every exchange taken for the actual one, how many are as extreme."""
+    assert two.least_p == pytest.approx(least, abs=1e-12)
+    labels = np.unique(relabelled(two, 5_000) > 0, axis=0)
+    assert len(labels) == two.relabellings
+    found = noisy(len(two.first), 4)
+    differences, separations = np.array([by_hand(found, two, first, corrected=False) for first in labels]).T
+    for extreme in (np.abs(differences), separations):
+        assert min(np.mean(extreme >= one - 1e-12) for one in extreme) == pytest.approx(least, abs=1e-12)
+
+
 def test_without_an_effect_p_is_uniform() -> None:
     two = Conditions(("a", "b"), np.arange(12) < 6, np.arange(12))
     small = [[row["p"] for row in contrast(noisy(12, seed), two, "x", relabellings=199).rows()] for seed in range(120)]
@@ -160,7 +184,10 @@ def test_of_a_database(db: Database) -> None:
     expected = np.mean([matrix[i, j] for i, j in combinations(plain, 2)])
     assert row["first"] == pytest.approx(expected, abs=1e-12)
     assert any("within the 4 subtasks that both have (seed 0)" in note for note in found.notes)
-    assert any("only 16 different exchanges, so that p can't be below 0.062" in note for note in found.notes)
+    said = (
+        "There are only 16 different exchanges, and of each the opposite is as extreme, so that p can't be below 0.12."
+    )
+    assert said in found.notes
     assert found.rows() == db.compare("parentheses", ["False", "True"], prompt_style="few-shot").rows()
     overlap = db.compare("parentheses", prompt_style="few-shot", kind="overlap", top=10)
     assert [row["statistic"] for row in overlap.rows()] == names[:3]

@@ -162,16 +162,60 @@ def test_what_cannot_be_correlated(db: Database) -> None:
     assert "Under four points there is no interval, and a correlation says next to nothing." in few.notes
 
 
-def test_groups_of_one_model_are_told_apart(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def twofold(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four models, each scored by two metrics, which agree: twice the same evidence."""
+    path = tmp_path_factory.mktemp("twofold") / "c.duckdb"
+    store, rng = Store(path), np.random.default_rng(5)
+    for i in range(4):
+        for metric in ("kl", "logit-difference"):
+            signal = rng.standard_normal(SHAPE.n_edges)
+            for j in range(4):
+                one = replace(circuit(f"{j}+1", of=model(f"m{i}"), salt=metric), metric=metric)
+                folds = (i + 1) / 2 * signal + rng.standard_normal((4, SHAPE.n_edges))
+                store.write(one, folds.mean(0), folds, accuracy=Accuracy(0.2 * (i + 1), 0.1, 8))
+    return path
+
+
+def test_a_model_is_one_point(twofold: Path) -> None:
+    """Of four points in order two of 24 permutations are as extreme; as eight points p would be 0.0008."""
+    db = Database(twofold)
+    said = (
+        r"^m0 was scored in 2 ways on addition, which differ in metric \(kl, logit-difference\), but a model is one "
+        r"point; choose one, for example metric='kl'\.$"
+    )
+    with pytest.raises(UsageError, match=said):
+        db.correlate(over="models")
+    for metric in ("kl", "logit-difference"):
+        (row,) = db.correlate(over="models", metric=metric).rows()
+        assert (row["n"], row["rho"]) == (4, 1.0)
+        assert row["p_value"] == pytest.approx(2 / 24, abs=1e-12)
+    # Over subtasks each way of scoring is a row of its own.
+    assert [row["n"] for row in db.correlate(model="m0").rows()] == [4, 4]
+
+
+def test_ways_that_no_filter_tells_apart_are_chosen_by_circuit(tmp_path: Path) -> None:
     store = Store(tmp_path / "c.duckdb")
-    for shots in (0, 3):
-        for name in ("a", "b"):
-            one = replace(circuit(name, salt=str(shots)), shots=shots)
-            store.write(
-                one, np.random.default_rng(shots).standard_normal(SHAPE.n_edges), accuracy=Accuracy(0.5, None, 8)
-            )
-    found = Database(tmp_path / "c.duckdb").correlate(over="models")
-    assert [row["label"] for row in found.long().rows()] == ["tiny, shots 0", "tiny, shots 3"]
+    for i, convention in enumerate(("effect-of-ablation", "attribution")):
+        for name in ("1+1", "1+2"):
+            one = replace(circuit(name, salt=str(i)), sign_convention=convention)
+            store.write(one, np.random.default_rng(i).standard_normal(SHAPE.n_edges))
+    with pytest.raises(UsageError, match=r"differ in sign convention \(.*\), but .* for example circuits=\[\d, \d\]\."):
+        Database(store.path).correlate(over="models")
+
+
+def test_a_subtask_is_one_point(tmp_path: Path) -> None:
+    """Two circuits of one group and one subtask differ in nothing that a group is told by."""
+    store = Store(tmp_path / "c.duckdb")
+    for name, salt in (("1+1", "a"), ("1+1", "b"), ("1+2", "a")):
+        rng = np.random.default_rng(len(salt + name))
+        store.write(circuit(name, salt=salt), rng.standard_normal(SHAPE.n_edges), accuracy=Accuracy(0.5, None, 8))
+    db = Database(store.path)
+    with pytest.raises(
+        UsageError, match=r"^tiny, addition has several circuits of 1\+1, but .* circuits, for 1\+1 one of 1, 2\.$"
+    ):
+        db.correlate()
+    assert db.correlate(circuits=[2, 3]).rows()[0]["n"] == 2
 
 
 @settings(deadline=None, max_examples=30)

@@ -110,6 +110,18 @@ def test_threshold_keeps_all_of_at_least_that_strength(
     assert not found.n_tied.any()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("threshold", "edges"), [(1e-46, [0, 1, 4]), (5e-324, [0, 1, 4]), (0.7, [0, 4]), (1e39, [])])
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_threshold_that_scores_cannot_be_is_no_other_threshold(
+    threshold: float, edges: list[int], signed: bool
+) -> None:
+    """Scores are of 32 bits: 0.7 is theirs, 1e-46 is 0 there, 1e39 is infinite; zero and NULL are never in."""
+    row = np.array([[0.7, 1e-45, 0, np.nan, 3e38, 0, -0.0, np.nan]], np.float32)
+    found = hard(row, Cut.of(threshold=threshold, signed=signed), LINE)
+    assert np.flatnonzero(found.members[0]).tolist() == edges
+
+
 @settings(deadline=None)
 @given(DRAWN, st.integers(1, 30), st.booleans())
 def test_greedy_is_what_a_heap_grows(drawn: tuple[GraphShape, npt.NDArray[np.float32]], n: int, signed: bool) -> None:
@@ -215,9 +227,8 @@ def test_inclusion_by_hand() -> None:
         {"edge": names[1], "inclusion": 2 / 6, "n_circuits": 2, "kind": "some", "only_in": None, "edge_id": 1},
         {"edge": names[2], "inclusion": 2 / 6, "n_circuits": 1, "kind": "some", "only_in": "c", "edge_id": 2},
     ]
-    # By chance an edge is in each cut with 1/8 or 1/4; in five of six, one of either kind is without it.
-    everywhere = 8 * (1 / 8) ** 3 * (1 / 4) ** 3
-    five = 8 * (3 * (1 / 8) ** 2 * (7 / 8) * (1 / 4) ** 3 + 3 * (1 / 8) ** 3 * (1 / 4) ** 2 * (3 / 4))
+    # By chance an edge is in both cuts of a circuit with 1/8, in the larger alone with 1/8; that makes five of six.
+    everywhere, five = 8 * (1 / 8) ** 3, 8 * 3 * (1 / 8) ** 3
     assert found.title == (
         f"Edges of 3 circuits, each cut in 2 ways: 0 in all (core; {everywhere:.3g} by chance), 1 in at least 0.8 of "
         f"them (consensus; {everywhere + five:.3g} by chance), 1 in one circuit only, 3 in any"

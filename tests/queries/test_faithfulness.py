@@ -68,6 +68,9 @@ def test_a_row_a_run_with_its_labels(store: Store) -> None:
     store.write_faithfulness([run(1, 1, 0.5, 0.75, accuracy=0.25), run(3, 1, 0.1, -0.5), run(1, 1, 0.1, 0.5, n_tied=3)])
     found = Database(store.path).faithfulness()
     assert found.title == "Faithfulness of 2 circuits"
+    assert (found.result().rows(), found.result().title, found.result().notes) == (
+        found.rows(), found.title, found.notes
+    )  # fmt: skip
     assert [
         (row["label"], row["data"], row["circuit_id"], row["data_circuit_id"], row["share"], row["faithfulness"])
         for row in found.arrow().to_pylist()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -140,6 +141,53 @@ def test_mistakes_are_explained(statement: str, parts: list[str], db: Database) 
     assert "Error:" not in message.splitlines()[0]
     assert [part for part in parts if part not in message] == []
     assert len(message.splitlines()) <= 7
+
+
+@pytest.mark.parametrize(
+    ("statement", "guess"),
+    [
+        ("FROM dual", None),
+        ("FROM information_schema.tablez", None),
+        ("FROM duckdb_setings()", None),
+        ("FROM Circuitz", "circuit"),
+        ("FROM main.modle", "model"),
+        ("FROM top_edgs(1, 2)", "top_edges"),
+        ("SELECT lenth('a')", "length"),
+    ],
+)
+def test_what_is_suggested_is_in_the_file(statement: str, guess: str | None, db: Database) -> None:
+    with pytest.raises(UsageError, match="does not exist") as caught:
+        db.sql(statement)
+    lines = [line for line in str(caught.value).splitlines() if line.startswith("Did you mean ")]
+    assert lines == ([] if guess is None else [f'Did you mean "{guess}"?'])
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_what_the_parser_cannot_read_is_told_by_the_error_alone(
+    dialect: str, db: Database, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError):
+        db.sql("WITH x AS (COPY circuit TO 'f') SELECT 1", dialect=dialect)
+    assert (caplog.records, capfd.readouterr().err) == ([], "")
+
+
+def test_times_that_python_has_no_object_for_are_texts(db: Database) -> None:
+    found = db.sql(
+        "SELECT 'infinity'::DATE AS a, '-infinity'::TIMESTAMP AS b, DATE '294247-01-10' AS c, "
+        "TIMESTAMP '20000-01-02 03:04:05' AS d, [DATE '2024-02-29', 'infinity'::DATE] AS e, "
+        "{'x': 'infinity'::DATE} AS f, DATE '2024-02-29' AS g"
+    )
+    assert found.rows() == [
+        {
+            "a": "infinity", "b": "-infinity", "c": "294247-01-10", "d": "20000-01-02 03:04:05.000000",
+            "e": [date(2024, 2, 29), "infinity"], "f": {"x": "infinity"}, "g": date(2024, 2, 29),
+        }
+    ]  # fmt: skip
+    assert "infinity" in repr(found)
+    everything = db.sql("FROM test_all_types()")
+    assert len(everything.rows()) == 3
+    assert everything.rows()[1]["timestamp"] == "294247-01-10 04:00:54.775806"
+    assert "294247-01-10" in everything._repr_html_()
 
 
 def test_columns_of_one_name_are_numbered(db: Database) -> None:

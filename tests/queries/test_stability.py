@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 
 from circuitdb.errors import UsageError
 from circuitdb.queries import Database
+from circuitdb.queries.resampling import NOMINAL
 from circuitdb.queries.stability import over_subtasks
 from circuitdb.store import Store
 from stores import SHAPE, addition_scores, circuit, model
@@ -221,7 +222,7 @@ def test_corrected_and_ceiling_are_over_the_same_pairs(tmp_path: Path, lost: int
     expected = rho[has].mean() / ceiling[has].mean()
     assert row["corrected"] == (pytest.approx(expected, abs=1e-12) if lost == 1 else None)
     assert row["warning"] == note
-    assert found.notes == ()
+    assert found.notes == (NOMINAL,)
 
 
 def test_by_a_parameter(db: Database) -> None:
@@ -263,7 +264,7 @@ def test_the_interval_of_resampled_subtasks(db: Database) -> None:
         "Stability of 1 group of circuits: mean rho over pairs of distinct subtasks, signed scores, with 95% intervals "
         "from resampled subtasks"
     )
-    assert db.stability().notes == ()
+    assert db.stability().notes == (NOMINAL,)
     few = db.stability(circuits=[1, 2, 3]).rows()[0]
     assert (few["low"], few["high"], few["corrected_low"]) == (None, None, None)
 
