@@ -71,7 +71,7 @@ def ingest(
         str, typer.Option(metavar="TYPE", help="float32, tf32, bfloat16, float16 or float64.")
     ] = "float32",
     device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda, mps, auto (several GPUs).")] = None,
-    batch_size: Annotated[int | None, typer.Option(metavar="N", help="Pairs in a pass; by default what fits.")] = None,
+    batch_size: Annotated[int | None, typer.Option(metavar="N", help="Prompts in a pass; what fits.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Score again what is stored, and replace it.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Score nothing: tell pairs, memory, disk and, from a probe, time.")

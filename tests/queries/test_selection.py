@@ -294,7 +294,7 @@ def test_graph_shapes_do_not_mix(tmp_path: Path) -> None:
     "where",
     [
         {"circuits": 1.5}, {"circuits": "1"}, {"circuits": True}, {"circuits": [1, 2.0]}, {"circuits": np.array([1.5])},
-        {"circuits": [None]}, {"model": object()}, {"model": 1.5}, {"subtask": (1, 2)}, {"task": b"addition"},
+        {"circuits": [None]}, {"model": Ellipsis}, {"model": 1.5}, {"subtask": (1, 2)}, {"task": b"addition"},
         {"seed": np.bool_(True)}, {"shots": np.float64(3)},
     ],
     ids=str,
