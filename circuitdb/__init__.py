@@ -42,7 +42,7 @@ def open(path: str | os.PathLike[str], *, timeout: float = 10.0, cache: bool = T
     >>> db
     Database('circuits.duckdb')
     >>> db.stability(task="addition").title
-    'Stability of 1 group of circuits: mean rho over pairs of distinct subtasks, signed scores'
+    'Stability of 1 group of circuits: mean rho over pairs of distinct subtasks, signed scores, with 95% intervals ...'
     """
     from circuitdb.queries.database import Database
 
