@@ -120,7 +120,8 @@ def _before_token(
     ids = _encode(tokenizer, text)
     _check_bos(tokenizer, ids)
     line = _encode(tokenizer, f"{header}{question.solved}\n")
-    follows = line[len(ids) :] if line[: len(ids) + 1] == (*ids, answer) else (answer,)
+    known = line[: len(ids) + 1] == (*ids, answer) and _unknown(tokenizer) not in line[len(ids) :]
+    follows = line[len(ids) :] if known else (answer,)
     return TokenisedQuestion(question, text, ids, (answer,), follows)
 
 
