@@ -274,7 +274,9 @@ def test_points_that_do_not_fit_in_memory_are_run_one_after_the_other(
 
 
 @pytest.mark.parametrize("method", ["eap-ig", "eap-ig-activations"])
-@pytest.mark.parametrize("ablated", [{}, {"metric": "logit-difference", "labels": torch.tensor([[3, 5]] * 8)}])
+@pytest.mark.parametrize(
+    "ablated", [{}, {"metric": "logit-difference", "labels": torch.tensor([[i, 2 * i + 9] for i in range(1, 9)])}]
+)
 def test_scores_are_the_same_however_many_points_a_pass_takes(
     case: Case, method: str, ablated: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
