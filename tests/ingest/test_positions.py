@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 import tiny_models
 from circuitdb.connection import reading
@@ -18,7 +20,7 @@ from circuitdb.ingest.plan import Job, plan
 from circuitdb.ingest.sequences import groups, sequences
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.ingest.tasks.task import Question
-from circuitdb.ingest.tokens import TokenisedQuestion
+from circuitdb.ingest.tokens import TokenisedQuestion, tokenise
 from circuitdb.store import Store
 
 TASK = Addition((2,))
@@ -138,6 +140,18 @@ def test_a_text_that_the_tokenizer_does_not_know_is_refused(tmp_path: Path) -> N
     assert planned(model, against=("12", "7")).sequences
     with pytest.raises(TaskError, match=r"tiny's tokenizer has no token for a part of '.* = 1x' or of the shots"):
         planned(model, against=("12", "1x"))
+
+
+def test_an_end_of_line_that_the_tokenizer_does_not_know_is_left_out(tmp_path: Path) -> None:
+    """The core of the tokenizer has an unknown token, of which the tokenizer itself tells nothing."""
+    vocabulary = {character: i for i, character in enumerate(["<end>", *"0123456789+= "])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="<end>"))
+    core.pre_tokenizer = pre_tokenizers.Split(Regex("[\\s\\S]"), "isolated")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
+    model = load_model(tiny_models.llama_folder(tmp_path / "tiny", tokenizer))
+    assert tokenise(model, "", Question("1 + 2 =", "3")).line_ids == (vocabulary["3"],)
+    given = Question("1 + 2 = ", "3", answer_id=vocabulary["3"])
+    assert tokenise(model, "", given).line_ids == (vocabulary["3"],)
 
 
 def test_answers_may_begin_alike_where_later_tokens_count(digits_model: LoadedModel) -> None:
