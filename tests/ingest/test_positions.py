@@ -150,7 +150,7 @@ def test_an_end_of_line_that_the_tokenizer_does_not_know_is_left_out(tmp_path: P
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
     model = load_model(tiny_models.llama_folder(tmp_path / "tiny", tokenizer))
     assert tokenise(model, "", Question("1 + 2 =", "3")).line_ids == (vocabulary["3"],)
-    given = Question("1 + 2 = ", "3", answer_id=vocabulary["3"])
+    given = Question("1 + 2 = ", "3", gap="", answer_id=vocabulary["3"])
     assert tokenise(model, "", given).line_ids == (vocabulary["3"],)
 
 
