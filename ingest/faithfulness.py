@@ -154,8 +154,8 @@ def _check(model: LoadedModel, circuit: StoredCircuit, cuts: Cuts, readers: Mapp
         )
     if circuit.prompt_style == "chain-of-thought" and circuit.positions == "all":
         raise UsageError(
-            f"The prompts of circuit {circuit.circuit_id} end before its reasoning, and no answer follows there; leave it "
-            "or --generate out."
+            f"The prompts of circuit {circuit.circuit_id} end before its reasoning, and no answer follows there; leave "
+            "it or --generate out."
         )
     if circuit.ablation == MEAN_POSITIONAL:
         raise UsageError(

@@ -93,7 +93,7 @@ def _has_unknown(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
     What stands for it may be a token of another use, such as the end of a text, that the text has in its own right.
     """
     core = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
-    token = tokenizer.unk_token or getattr(core, "unk_token", None)
+    token = str(tokenizer.unk_token or getattr(core, "unk_token", None) or "")
     unknown = tokenizer.convert_tokens_to_ids(token) if token else None
     return bool(token) and list(tokenizer(text, add_special_tokens=False)["input_ids"]).count(unknown) > text.count(
         token

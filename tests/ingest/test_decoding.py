@@ -73,7 +73,7 @@ def test_each_prompt_has_as_many_tokens_as_it_is_given(words: LoadedModel) -> No
 def test_decoding_ends_where_all_are_done(tmp_path: Path) -> None:
     tokenizer = tiny_models.spaced_tokenizer("a", "b", "c")
     model = load_model(tiny_models.chain_folder(tmp_path / "chain", tokenizer, {" a": " b", " b": " c", " c": " b"}))
-    a, b, c = (tokenizer.convert_tokens_to_ids(f" {word}") for word in "abc")
+    a, b, c = (int(tokenizer(f" {word}")["input_ids"][0]) for word in "abc")
     sizes: list[int] = []
     handle = model.bridge.embed.register_forward_hook(lambda _module, _args, output: sizes.append(output.shape[1]))
     try:

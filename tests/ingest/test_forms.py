@@ -17,7 +17,7 @@ from circuitdb.ingest.plan import plan
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.ingest.tasks.task import Question
 from circuitdb.ingest.tokens import starts_with_bos
-from circuitdb.records import digest
+from circuitdb.records import Json, digest
 from circuitdb.store import Store
 
 TASK = Addition((1,))
@@ -69,7 +69,8 @@ def test_plain_text(
         ((), True, "", f"[user]4 + 4 ={STEP}<end>[assistant]{LEAD} "),
         (
             (SHOT,), True, "easy.",
-            f"[user]1 + 2 ={STEP}<end>[assistant]1 + 2 = 3. {LEAD} 3<end>[user]4 + 4 ={STEP}<end>[assistant]easy. {LEAD} ",
+            f"[user]1 + 2 ={STEP}<end>[assistant]1 + 2 = 3. {LEAD} 3<end>"
+            f"[user]4 + 4 ={STEP}<end>[assistant]easy. {LEAD} ",
         ),
     ],
 )  # fmt: skip
@@ -145,7 +146,7 @@ def test_a_template_is_stored_once_and_counts_for_the_spec(talking: LoadedModel,
         ask = connection.execute
         assert ask("SELECT template FROM chat_template").fetchall() == [(tiny_models.TEMPLATE,)]
         assert ask(
-            "SELECT circuit_id, s.prompt_style, s.chat, c.bos FROM circuits AS s JOIN circuit AS c USING (circuit_id) ORDER BY 1"
+            "SELECT circuit_id, s.prompt_style, s.chat, bos FROM circuits AS s JOIN circuit USING (circuit_id) ORDER BY 1"
         ).fetchall() == [
             (1, "few-shot", True, True), (2, "few-shot", True, True), (3, "few-shot", False, True),
             (4, "chain-of-thought", True, True),
@@ -159,14 +160,14 @@ def test_a_template_is_stored_once_and_counts_for_the_spec(talking: LoadedModel,
 
 # What a spec held before there were other ways to ask: none of these keys may change, or all is scored again.
 PLAIN = {
-    "score_version", "model", "weights", "dtype", "task", "subtask", "parameters", "tokens", "n_pairs", "folds", "method",
-    "steps", "grid", "metric", "positions", "ablation",
+    "score_version", "model", "weights", "dtype", "task", "subtask", "parameters", "tokens", "n_pairs", "folds",
+    "method", "steps", "grid", "metric", "positions", "ablation",
 }  # fmt: skip
 
 
 def test_specs_of_plain_prompts_are_what_they_were(digits_model: LoadedModel) -> None:
     job = plan(digits_model, TASK, TASK.subtasks()[0], SMALL)
     assert set(job.spec) == PLAIN
-    ids = [[list(s.clean), list(s.corrupted), *s.labels[0], s.fold] for s in job.sequences]
+    ids: list[Json] = [[list(s.clean), list(s.corrupted), *s.labels[0], s.fold] for s in job.sequences]
     assert job.spec["tokens"] == digest(ids)
     assert job.spec["tokens"] == "546acbb36563a2c8e504efd1ff5e873c3c52d5ed31c4479a615166da4eb25e4f"

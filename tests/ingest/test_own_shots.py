@@ -1,4 +1,4 @@
-"""Shots drawn per example: never the question or its partner, the same in both runs, from the fold alone, by the seed."""
+"""Shots drawn per example: never the question or its partner, the same in both runs, of one fold, by the seed."""
 
 from __future__ import annotations
 
@@ -113,11 +113,15 @@ def test_stored_with_how_they_were_drawn(digits_model: LoadedModel, tmp_path: Pa
     for options in (OWN, replace(OWN, shots_drawn="fixed"), replace(OWN, shots=0)):
         ingest(store, digits_model, TASK, options)
     with reading(store.path) as connection:
-        assert connection.execute("SELECT prompt_style, shots, shots_drawn FROM circuits ORDER BY circuit_id").fetchall() == [
+        rows = connection.execute(
+            "SELECT prompt_style, shots, shots_drawn FROM circuits ORDER BY circuit_id"
+        ).fetchall()
+        assert rows == [
             ("few-shot", 2, "per-example"), ("few-shot", 2, "fixed"), ("zero-shot", 0, None)
         ]  # fmt: skip
         n = connection.execute(
-            "SELECT count(DISTINCT regexp_extract(clean, '^(.*\\n.*\\n)', 1)) FROM example GROUP BY circuit_id ORDER BY circuit_id"
+            "SELECT count(DISTINCT regexp_extract(clean, '^(.*\\n.*\\n)', 1)) FROM example "
+            "GROUP BY circuit_id ORDER BY circuit_id"
         ).fetchall()
     assert n[0][0] > 8
     assert n[1] == (1,)

@@ -275,7 +275,7 @@ def test_generation_by_a_cut_circuit_needs_a_prompt_that_an_answer_follows(
     assert run_faithfulness(store, characters, [2], Cuts(shares=(1.0,), generate=True)) == 1
     with reading(store.path) as connection:
         whole, model = connection.execute(
-            "SELECT (SELECT accuracy FROM faithfulness WHERE circuit_id = 2), accuracy FROM circuits WHERE circuit_id = 2"
+            "SELECT f.accuracy, c.accuracy FROM faithfulness AS f JOIN circuits AS c USING (circuit_id) WHERE share = 1"
         ).fetchall()[0]
     assert whole == model
 

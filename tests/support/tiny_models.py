@@ -79,7 +79,7 @@ def llama_folder(
     return folder
 
 
-# A template like those of instruct models, with a BOS token of its own in front; the end of a turn is the end of a text.
+# A template like those of instruct models, with a BOS token of its own in front; a turn ends as a text does.
 TEMPLATE = (
     "{{ '<bos>' }}{% for message in messages %}[{{ message['role'] }}]{{ message['content'] }}<end>"
     "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
@@ -87,7 +87,7 @@ TEMPLATE = (
 
 
 def chat_tokenizer() -> PreTrainedTokenizerFast:
-    """Like `character_tokenizer`, with a BOS token that it puts in front by itself, and a chat template that has one."""
+    """Like `character_tokenizer`, with a BOS token that it puts in front itself, and a chat template that has one."""
     special = ["<end>", "<bos>"]
     vocabulary = {token: i for i, token in enumerate([*special, "\n", *string.printable[:95]])}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="<end>"))
@@ -113,7 +113,7 @@ def chain_folder(folder: Path, tokenizer: PreTrainedTokenizerFast, follows: dict
         embedded, unembedded = model.model.embed_tokens.weight, model.lm_head.weight
         unembedded.zero_()
         for token, following in follows.items():
-            one, other = tokenizer.convert_tokens_to_ids([token, following])
+            one, other = (tokenizer.convert_tokens_to_ids(each) for each in (token, following))
             unembedded[other] += embedded[one] / embedded[one].norm()
     model.save_pretrained(folder)
     return folder
