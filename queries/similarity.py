@@ -282,3 +282,9 @@ def overshooting(corrected: Matrix) -> list[str]:
         f"{count(over, 'corrected similarity is', 'corrected similarities are')} over 1: a reliability is an "
         "estimate too, and where it falls short the correction overshoots; read these as no different from 1."
     ]
+
+
+def capped(values: Matrix, what: str) -> tuple[str, ...]:
+    """A note that corrected similarities over 1 count as 1 in something, where there are some."""
+    over = (values[np.triu_indices(len(values), 1)] > 1).any()
+    return (f"{what}, a corrected similarity over 1 counts as 1.",) if over else ()
