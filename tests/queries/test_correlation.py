@@ -82,6 +82,58 @@ def test_over_models(several: Path) -> None:
     assert [point["value"] for point in points] == pytest.approx([0.1, 0.3, 0.5, 0.7])
 
 
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    """Four subtasks of one signal, 1 to 4 measured ever worse; the folds of the fifth contradict each other."""
+    store, rng = Store(tmp_path_factory.mktemp("uneven") / "c.duckdb"), np.random.default_rng(1)
+    shared = rng.standard_normal(SHAPE.n_edges)
+    for i, noise in enumerate((0.1, 0.7, 1.5, 3.0, 0.2)):
+        folds = shared + noise * rng.standard_normal((2, SHAPE.n_edges))
+        if i == 4:
+            folds = np.stack([folds[0], -folds[0]])
+        store.write(circuit(str(i)), shared if i == 4 else folds.mean(0), folds, accuracy=Accuracy(1 - 0.2 * i, 0.1, 8))
+    return Database(store.path)
+
+
+def test_corrected_points_are_ratios_of_means(uneven: Database) -> None:
+    """By loops over pairs; the fifth circuit has no ceiling with any other, and so no corrected value."""
+    found, alike = uneven.correlate(corrected=True), uneven.similarity()
+    expected = []
+    for i in range(4):
+        others = [j for j in range(4) if j != i]
+        expected.append(sum(alike.matrix[i, j] for j in others) / sum(alike.ceiling[i, j] for j in others))
+    points = found.long().rows()
+    assert [point["similarity"] for point in points] == [pytest.approx(value, abs=1e-12) for value in expected] + [None]
+    plain = uneven.correlate()
+    assert [point["ceiling"] for point in points] == [point["ceiling"] for point in plain.long().rows()]
+    (row,) = found.rows()
+    rho = stats.spearmanr(expected, [1, 0.8, 0.6, 0.4]).statistic
+    assert (row["n"], row["n_lacking"], row["rho"]) == (4, 1, pytest.approx(rho, abs=1e-12))
+    # The worse a circuit is measured the less alike it seems, and that is all there is to see in the plain ones.
+    similar = [float(str(point["similarity"])) for point in plain.long().rows()[:4]]
+    assert similar == sorted(similar, reverse=True)
+    assert max(similar) - min(similar) > 4 * (max(expected) - min(expected))
+    assert found.title.startswith("Spearman's rho of corrected mean similarity to the others (signed scores) with")
+    said = "tiny, addition: no corrected value for 4, of whose pairs fewer than half have a ceiling; left out."
+    assert said in found.notes
+    assert not any("no corrected value for" in note for note in plain.notes)
+
+
+def test_corrected_over_models_is_the_corrected_stability(several: Path, uneven: Database) -> None:
+    db = Database(several)
+    points = db.correlate(over="models", corrected=True).long().rows()
+    for point, row in zip(points, db.stability().rows(), strict=True):
+        assert point["similarity"] == (None if row["corrected"] is None else pytest.approx(row["corrected"], abs=1e-12))
+        assert point["ceiling"] == (None if row["ceiling"] is None else pytest.approx(row["ceiling"], abs=1e-12))
+    (point,) = uneven.correlate(over="models", corrected=True).long().rows()
+    assert point["similarity"] == pytest.approx(uneven.stability().rows()[0]["corrected"], abs=1e-12)
+
+
+def test_without_a_correction_none_is_given(several: Path) -> None:
+    with pytest.raises(UsageError, match="There is no correction for noise for Kendall's tau-b"):
+        Database(several).correlate(corrected=True, kind="kendall")
+
+
 def test_with_added_evaluations(several: Path, tmp_path: Path) -> None:
     copy = tmp_path / "c.duckdb"
     copy.write_bytes(several.read_bytes())
