@@ -248,10 +248,24 @@ class Comparisons(Measuring):
             everything = select(connection, where)
             (name,) = require_known(everything, [by])
             part, two = conditions.conditions(everything, name, [values] if isinstance(values, str) else values)
-            chosen = replace(part, notes=everything.notes).compared(how, apart_from=name)
-            found = self._look(connection, [chosen], how, on, "pairs")
-        whole = similarity.assembled(Subjects.of(chosen, on), self._measure(found, how, on, "pairs"), how)
-        return contrast.contrast(whole, two, name, relabellings=relabellings, how=how)
+            chosen = replace(part, notes=everything.notes).described(apart_from=name)
+            unlike = chosen.unlike(how)
+            sides = [range(len(chosen.members))]
+            if unlike is not None:
+                sides = [np.flatnonzero(side).tolist() for side in (two.first, ~two.first)]
+            found = [self._look(connection, [chosen.part(rows)], how, on, "pairs") for rows in sides]
+        alike = [
+            similarity.assembled(Subjects.of(chosen.part(rows), on), self._measure(one, how, on, "pairs"), how)
+            for rows, one in zip(sides, found, strict=True)
+        ]
+        notes = [
+            note if unlike is None else f"{name} {value}: {note}"
+            for value, side in zip(two.names, alike, strict=False)
+            for note in side.notes
+        ]
+        subjects = replace(Subjects.of(chosen, on), notes=(*chosen.notes, *notes))
+        whole = similarity.side_by_side(subjects, list(zip(sides, alike, strict=True)), how)
+        return contrast.contrast(whole, two, name, relabellings=relabellings, how=how, unlike=unlike)
 
     def commutativity(self, parameters: Sequence[str] = (), *, on: str = "signed", **asked: Unpack[Asked]) -> Result:
         """The circuit of (a, b) beside that of (b, a), one row a pair, with the gap of the model's accuracy on the two.
