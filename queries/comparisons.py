@@ -250,7 +250,7 @@ class Comparisons(Measuring):
             part, two = conditions.conditions(everything, name, [values] if isinstance(values, str) else values)
             chosen = replace(part, notes=everything.notes).described(apart_from=name)
             unlike = chosen.unlike(how)
-            sides = [range(len(chosen.members))]
+            sides = [list(range(len(chosen.members)))]
             if unlike is not None:
                 sides = [np.flatnonzero(side).tolist() for side in (two.first, ~two.first)]
             found = [self._look(connection, [chosen.part(rows)], how, on, "pairs") for rows in sides]

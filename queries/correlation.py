@@ -183,8 +183,8 @@ def of_models(found: Sequence[Compared], values: Values, *, corrected: bool = Fa
                 apart, _ = distinct_subtasks(selection)
                 whole = [values.task[key] for key in selection.ids if key in values.task]
                 each = [values.subtask[key] for key in selection.ids if key in values.subtask]
-                measured = _means(similarity, apart, corrected=corrected, whole=True)
-                rows.append((names[group], *map(float, measured), _mean(np.array(whole or each))))
+                value, ceiling = _means(similarity, apart, corrected=corrected, whole=True)
+                rows.append((names[group], float(value), float(ceiling), _mean(np.array(whole or each))))
         columns = np.array([row[1:] for row in rows], np.float64).T
         points.append(Points(task, tuple(row[0] for row in rows), *columns))
     return points

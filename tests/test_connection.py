@@ -217,7 +217,7 @@ def test_registered_tables_are_gone_once_one_leaves() -> None:
             raise ZeroDivisionError
         with (
             pytest.raises(duckdb.InvalidInputException),
-            registered(connection, {"one": table, "wrong": 3}),  # type: ignore[dict-item]
+            registered(connection, {"one": table, "wrong": 3}),
         ):
             pass
         with pytest.raises(duckdb.CatalogException, match="one does not exist"):
