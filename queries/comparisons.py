@@ -248,7 +248,7 @@ class Comparisons(Measuring):
             everything = select(connection, where)
             (name,) = require_known(everything, [by])
             part, two = conditions.conditions(everything, name, [values] if isinstance(values, str) else values)
-            chosen = replace(part, notes=everything.notes).described(apart_from=name)
+            chosen = part.described(apart_from=name)
             unlike = chosen.unlike(how)
             sides = [list(range(len(chosen.members)))]
             if unlike is not None:

@@ -195,6 +195,22 @@ def test_of_a_database(db: Database) -> None:
     assert [row["statistic"] for row in overlap.rows()] == names[:3]
 
 
+def test_circuits_of_tasks_without_the_parameter_are_left_out(db: Database, tmp_path: Path) -> None:
+    copy = tmp_path / "c.duckdb"
+    copy.write_bytes(Path(db.path).read_bytes())
+    for digits in (1, 2):
+        Store(copy).write(circuit(f"{digits}", {"digits": digits}), RNG.standard_normal(SHAPE.n_edges))
+    both, alone = Database(copy), db.compare("parentheses", prompt_style="few-shot")
+    found = both.compare("parentheses", prompt_style="few-shot")
+    assert found.rows() == alone.rows()
+    assert set(found.notes) - set(alone.notes) == {"2 circuits have no parentheses, and are left out."}
+    named = both.compare("parentheses", ["none", "True"], prompt_style="few-shot")  # they are there on request
+    assert named.title.startswith("parentheses none (first) against True (second)")
+    assert not any("left out" in note for note in named.notes)
+    with pytest.raises(UsageError, match="name two of none, False, True"):
+        both.compare("parentheses", ["True"])
+
+
 def test_fields_of_the_scoring_are_conditions_too(db: Database) -> None:
     found = db.compare("prompt_style", subtask=["and", "or"])
     assert not any("prompt styles" in note for note in found.notes)  # they are meant to differ
