@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from circuitdb import batches, sqlfiles
 from circuitdb.batches import ExampleBatch, ScoreBatch
-from circuitdb.connection import file_name, reading, transaction, writing
+from circuitdb.connection import append, file_name, reading, registered, transaction, writing
 from circuitdb.errors import ScoreError
 from circuitdb.graph import GraphShape
 from circuitdb.records import Accuracy, Circuit, Example, Faithfulness, Model, Subtask, canonical_json
@@ -97,11 +97,11 @@ class Store:
                 if old is not None:
                     _delete(connection, old, successor=circuit_id)
                 _insert_circuit(connection, circuit, batch, (circuit_id, model_id, subtask_id, graph_id))
-                _append(connection, "edge_score", batch.score_table(circuit_id))
-                _append(connection, "fold_score", batch.fold_table(circuit_id))
-                _append(connection, "example", _example_table(circuit_id, examples))
+                append(connection, "edge_score", batch.score_table(circuit_id))
+                append(connection, "fold_score", batch.fold_table(circuit_id))
+                append(connection, "example", _example_table(circuit_id, examples))
                 for rows in single.tables(circuit_id):
-                    _append(connection, "example_score", rows)
+                    append(connection, "example_score", rows)
                 for share in () if accuracy is None else [accuracy] if isinstance(accuracy, Accuracy) else accuracy:
                     evaluation: dict[str, object] = {
                         "model_id": model_id, "subtask_id": subtask_id, "circuit_id": circuit_id,
@@ -133,10 +133,9 @@ class Store:
                 for circuit_id in sorted({i for row in rows for i in (row.circuit_id, row.data_circuit_id)}):
                     if _one(connection, "SELECT 1 FROM circuit WHERE circuit_id = ?", [circuit_id]) is None:
                         raise ScoreError(f"Circuit {circuit_id} was replaced while it was being run; run it again.")
-                connection.register("arriving", table)
-                connection.execute(sqlfiles.load("circuitdb.sql", "forget_faithfulness"))
-                connection.unregister("arriving")
-                _append(connection, "faithfulness", table)
+                with registered(connection, {"arriving": table}):
+                    connection.execute(sqlfiles.load("circuitdb.sql", "forget_faithfulness"))
+                append(connection, "faithfulness", table)
             connection.execute("CHECKPOINT")
 
 
@@ -170,16 +169,6 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, row: Mapping[str,
     connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", list(row.values()))
 
 
-def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
-    if not rows.num_rows:
-        return
-    connection.register("arriving", rows)
-    try:
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arriving")
-    finally:
-        connection.unregister("arriving")
-
-
 def _graph(connection: duckdb.DuckDBPyConnection, shape: GraphShape) -> int:
     key = [shape.n_layers, shape.n_heads, shape.parallel]
     found = _one(connection, "SELECT graph_id FROM graph WHERE n_layers = ? AND n_heads = ? AND parallel = ?", key)
@@ -192,8 +181,8 @@ def _graph(connection: duckdb.DuckDBPyConnection, shape: GraphShape) -> int:
         "n_nodes": nodes.num_rows, "n_edges": edges.num_rows,
     }  # fmt: skip
     _insert(connection, "graph", row)
-    _append(connection, "node", nodes)
-    _append(connection, "edge", edges)
+    append(connection, "node", nodes)
+    append(connection, "edge", edges)
     return graph_id
 
 
@@ -297,7 +286,7 @@ def _add_examples(connection: duckdb.DuckDBPyConnection, circuit_id: int, single
     """Give a stored circuit the scores of its single examples, if it has none yet."""
     if _one(connection, "SELECT count(*) FROM example_score WHERE circuit_id = ?", [circuit_id]) == 0:
         for rows in single.tables(circuit_id):
-            _append(connection, "example_score", rows)
+            append(connection, "example_score", rows)
 
 
 def _delete(connection: duckdb.DuckDBPyConnection, circuit_id: int, *, successor: int) -> None:

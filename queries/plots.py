@@ -116,6 +116,7 @@ def accuracy(found: Correlation) -> Figure:
     """The metric against stability, or a circuit's mean similarity, from `Database.correlate`; a marker a group.
 
     A model's own ceiling is a bar, with a dotted line from its point; circuits of one group have that of their means.
+    That of corrected similarities is 1.
     """
     rows = found.rows()
     shown = ["undefined" if row["rho"] is None else canvas.number(float(str(row["rho"]))) for row in rows]
@@ -124,6 +125,7 @@ def accuracy(found: Correlation) -> Figure:
     for i, (points, row) in enumerate(zip(found.points, rows, strict=True)):
         turn, place = divmod(i, len(canvas.MARKERS))  # the markers of a second turn have other colours
         colour = canvas.COLOURS[(place + turn) % len(canvas.COLOURS)]
+        ceilings = np.where(np.isnan(points.ceiling), np.nan, 1.0) if found.corrected else points.ceiling
         axes.plot(
             points.similarity, points.value, linestyle="none", marker=canvas.MARKERS[place], markersize=4, color=colour,
             label=names[i],
@@ -135,11 +137,14 @@ def accuracy(found: Correlation) -> Figure:
                         canvas.short(label, 24), (x, y), (2, 2), textcoords="offset points", fontsize=canvas.SMALL
                     )
         if found.over == "models":
-            axes.hlines(points.value, points.similarity, points.ceiling, colour, ":", linewidth=0.8)
-            axes.plot(points.ceiling, points.value, linestyle="none", marker="|", markersize=5, color=colour)
+            axes.hlines(points.value, points.similarity, ceilings, colour, ":", linewidth=0.8)
+            axes.plot(ceilings, points.value, linestyle="none", marker="|", markersize=5, color=colour)
         elif row["mean_ceiling"] is not None:
-            axes.axvline(float(str(row["mean_ceiling"])), color=colour, linestyle=":", linewidth=0.8)
+            axes.axvline(
+                1.0 if found.corrected else float(str(row["mean_ceiling"])), color=colour, linestyle=":", linewidth=0.8
+            )
     what, bar = ("stability", "bar") if found.over == "models" else ("mean similarity to the others", "dotted")
+    what = f"corrected {what}" if found.corrected else what
     canvas.dress(axes, xlabel=f"{what} ({found.short}, {found.on} scores; {bar}: its ceiling)", ylabel=found.metric)
     if found.points:
         figure.legend(fontsize=canvas.SMALL, frameon=False, loc="outside lower center")

@@ -198,14 +198,16 @@ class Selection:
         return Selection(tuple(self.members[i] for i in rows))
 
     def compared(self, how: Comparison = EVERY_EDGE, *, apart_from: str = "") -> Selection:
-        """The selection as one set of circuits to compare, with notes on mixed groups and on duplicates.
-
-        `apart_from` is the field of a group, if it is one, in which they are meant to differ.
+        """The selection as one set of circuits to compare, described.
 
         Raises UsageError if their scores do not line up: for edges they must be of one graph shape, for shared
         projections of one number of key-value heads too, for nodes of the same layers and heads.
         """
         self.require_alike(how)
+        return self.described(apart_from=apart_from)
+
+    def described(self, *, apart_from: str = "") -> Selection:
+        """With notes on duplicates and on fields of the groups that differ, but for one in which they are meant to."""
         return replace(self, notes=(*self.notes, *self._mixtures(apart_from), *self.duplicates()))
 
     def duplicates(self) -> tuple[str, ...]:
@@ -233,6 +235,16 @@ class Selection:
 
     def require_alike(self, how: Comparison) -> None:
         """Raise UsageError, saying why, unless what `how` compares is the same in all circuits."""
+        if (unlike := self.unlike(how)) is None:
+            return
+        nodal = how.level != "node" and len({(m.shape.n_layers, m.shape.n_heads) for m in self.members}) == 1
+        raise UsageError(
+            f"{unlike}; choose those of one shape, for example model={self.members[0].group.model!r}"
+            f"{', or compare them node by node (level=' + repr('node') + ')' if nodal else ''}."
+        )
+
+    def unlike(self, how: Comparison) -> str | None:
+        """Why what `how` compares is not the same in all circuits; None where it is."""
         nodes, shared = how.level == "node", how.shared and how.level == "edge"
 
         def graph(member: Member) -> tuple[object, ...]:
@@ -242,27 +254,24 @@ class Selection:
 
         found = Counter(map(graph, self.members))
         if len(found) < 2:
-            return
+            return None
         example = {key: next(m for m in self.members if graph(m) == key) for key in found}
         listed = "; ".join(
             f"{count(n, 'circuit')} of {_shape(example[key], shared)} ({example[key].group.model})"
             for key, n in found.items()
         )
-        models = next(iter(example.values())).group.model
-        nodal = not nodes and len({(m.shape.n_layers, m.shape.n_heads) for m in self.members}) == 1
-        raise UsageError(
+        return (
             f"These circuits are of different graph shapes: {listed}. "
             f"{'A node' if nodes else 'An edge'} of one shape is no {'node' if nodes else 'edge'} of the other, so "
-            f"their scores do not line up; choose those of one shape, for example model={models!r}"
-            f"{', or compare them node by node (level=' + repr('node') + ')' if nodal else ''}."
+            "their scores do not line up"
         )
 
 
 def _shape(member: Member, shared: bool) -> str:
     shape = member.shape
-    parts = [f"{shape.n_layers} layers x {shape.n_heads} heads"]
+    parts = [f"{count(shape.n_layers, 'layer')} x {count(shape.n_heads, 'head')}"]
     parts += ["parallel blocks"] if shape.parallel else []
-    parts += [f"{member.n_kv_heads} key-value heads"] if shared else []
+    parts += [count(member.n_kv_heads, "key-value head")] if shared else []
     return ", ".join(parts)
 
 
