@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
@@ -143,7 +143,7 @@ class Frame(Screen[None]):
         async def work() -> None:
             await self.browser.asking(question, then, otherwise, delay)
 
-        self.run_worker(cast("Callable[[], Coroutine[None, None, None]]", work), group=group, exclusive=True)
+        self.run_worker(work, group=group, exclusive=True)  # type: ignore[arg-type]  # mypy solves its union to Never
 
     def action_copy(self) -> None:
         """Copy the text to the terminal's clipboard (OSC 52), or into a file where that can't be."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
 import pyarrow as pa
 from rich.segment import Segment
@@ -216,8 +216,8 @@ class Pages(ScrollView, can_focus=True):
     def _want(self) -> None:
         """Fetch the pages in sight that are not there yet; what was wanted before is dropped."""
         if self._fetch is not None and self.n_rows and self.is_mounted:
-            work = cast("Callable[[], Coroutine[None, None, None]]", self._fill)
-            self.run_worker(work, group="pages", exclusive=True)
+            # As a function: a coroutine that is cancelled before it begins would be warned of.
+            self.run_worker(self._fill, group="pages", exclusive=True)  # type: ignore[arg-type]
 
     async def _fill(self) -> None:
         await asyncio.sleep(_REST_S)

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 
 def fitted(screens: Sequence[tuple[str, str, str]], here: str, width: int) -> list[str]:
-    """The text of each screen: key and name between blanks, or with one blank behind, or the key alone but for `here`."""
+    """The text of each screen: key and name between blanks, or with one behind, or the key alone but for `here`."""
     names = [f"{key} {title}" for key, _, title in screens]
     for texts in ([f" {name} " for name in names], [*(f"{name} " for name in names[:-1]), *names[-1:]]):
         if sum(map(len, texts)) <= width:
