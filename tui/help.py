@@ -43,7 +43,7 @@ class Help(ModalScreen[None]):
 def _keys(bindings: dict[str, ActiveBinding]) -> list[tuple[str, str]]:
     """(keys, what they do), those that do the same together."""
     found: dict[str, list[str]] = {}
-    # The screen's own first, then those of the widget with the focus, then the app's.
+    # Ours first, which have a tooltip: the screen's, the focused widget's, the app's; then those of Textual itself.
     for active in sorted(bindings.values(), key=_rank):
         what = active.tooltip or active.binding.description
         if what and active.enabled:
@@ -51,8 +51,8 @@ def _keys(bindings: dict[str, ActiveBinding]) -> list[tuple[str, str]]:
     return [(", ".join(dict.fromkeys(keys)), what) for what, keys in found.items()]
 
 
-def _rank(active: ActiveBinding) -> int:
-    return 0 if isinstance(active.node, Screen) else 2 if isinstance(active.node, App) else 1
+def _rank(active: ActiveBinding) -> tuple[bool, int]:
+    return not active.tooltip, 0 if isinstance(active.node, Screen) else 2 if isinstance(active.node, App) else 1
 
 
 def _shown(key: str) -> str:

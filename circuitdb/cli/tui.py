@@ -13,13 +13,10 @@ from circuitdb.cli import diagnostics, output
 from circuitdb.cli.options import DEFAULT_DATABASE, DatabaseFile, Patience
 from circuitdb.errors import UsageError
 
-_LOOPBACK = "127.0.0.1"
-_RUN = "import sys; from circuitdb.tui.app import Browser; Browser(sys.argv[1], timeout=float(sys.argv[2])).run()"
-
 
 def tui(
     web: Annotated[
-        bool, typer.Option("--web", help=f"Serve it to a web browser of this computer, on {_LOOPBACK} alone.")
+        bool, typer.Option("--web", help="Serve it to a web browser of this computer, and no other.")
     ] = False,
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of --web.")] = 8000,
     db: DatabaseFile = DEFAULT_DATABASE,
@@ -34,8 +31,8 @@ def tui(
     if web:
         _serve(db, timeout, port)
         return
-    # Textual draws on standard error, and reads the keys from standard input.
-    if not all(map(diagnostics.terminal, (sys.stdin, sys.__stderr__, sys.stdout))):
+    # Textual reads the keys from standard input, and draws on standard error.
+    if not all(map(diagnostics.terminal, (sys.stdin, sys.stdout, sys.stderr))):
         raise UsageError(
             f"The browser needs a terminal; `circuitdb circuits --db {shlex.quote(db)}` lists the circuits as text."
         )
@@ -54,9 +51,8 @@ def tui(
 
 def _serve(db: str, timeout: float, port: int) -> None:
     try:
-        from textual_serve.server import Server
+        from circuitdb.tui import web
     except ImportError as error:
         raise UsageError("--web needs textual-serve: `pip install 'transformer-circuitdb[web]'`.") from error
-    words = [sys.executable, "-P", "-c", _RUN, db, str(timeout)]
-    output.text(f"The browser is at http://{_LOOPBACK}:{port}; Ctrl-C ends it.\n")
-    Server(shlex.join(words), host=_LOOPBACK, port=port, title="circuitdb").serve()
+    output.text(f"The browser is at http://{web.HOST}:{port}; Ctrl-C ends it.\n")
+    web.LoopbackServer(db, timeout=timeout, port=port).serve()

@@ -196,7 +196,7 @@ class Heatmap(ScrollView, can_focus=True):
     def _seen(self) -> tuple[int, int, int]:
         """First column in sight, the one behind the last, and how much of the first is out of sight."""
         first, skipped = divmod(self.scroll_offset.x, self.cell)
-        room = self.size.width - self._wide + skipped
+        room = self.scrollable_content_region.width - self._wide + skipped
         return first, min(len(self._columns), first + -(-max(0, room) // self.cell)), skipped
 
     def _label_style(self, side: int, place: int, *, here: bool) -> Style:
@@ -217,7 +217,8 @@ class Heatmap(ScrollView, can_focus=True):
         return max(0, min(row, n_rows - 1)), max(0, min(column, n_columns - 1))
 
     def _reveal(self, row: int, column: int) -> None:
-        rows, columns = self.size.height - self._high, self.size.width - self._wide
+        seen = self.scrollable_content_region
+        rows, columns = seen.height - self._high, seen.width - self._wide
         if rows < 1 or columns < 1:
             return
         x, y = self.scroll_offset

@@ -135,7 +135,7 @@ class Pages(ScrollView, can_focus=True):
     def text(self) -> str:
         """The rows in sight, headings first, columns parted by tabs."""
         first = self.scroll_offset.y
-        places = range(first, min(self.n_rows, first + max(0, self.size.height - 1)))
+        places = range(first, min(self.n_rows, first + self._room))
         rows = [row for place in places if (row := self.row(place)) is not None]
         lines = ["\t".join(c.title for c in self._columns)]
         lines += ["\t".join(c.text(row[c.name]).strip() for c in self._columns) for row in rows]
@@ -147,7 +147,7 @@ class Pages(ScrollView, can_focus=True):
 
     def watch_cursor(self, old: int, new: int) -> None:
         """Keep the cursor in sight and tell where it is."""
-        room = max(1, self.size.height - 1)
+        room = self._room
         top = self.scroll_offset.y
         self.scroll_to(y=new if new < top else new + 1 - room if new >= top + room else top, animate=False)
         for place in {old, new}:
@@ -170,7 +170,7 @@ class Pages(ScrollView, can_focus=True):
 
     def action_screen(self, pages: int) -> None:
         """Move by as many rows as are in sight."""
-        self.cursor += pages * max(1, self.size.height - 1)
+        self.cursor += pages * self._room
 
     def action_edge(self, which: int) -> None:
         """Go to the first or the last row."""
@@ -212,6 +212,11 @@ class Pages(ScrollView, can_focus=True):
             text = cells or "".join(c.text(row[c.name]) + " " * _GAP for c in self._columns if row is not None)
             style = self.get_component_rich_style("pages--cursor") if place == self.cursor else Style()
         return Strip([Segment(text, self.rich_style + style)]).crop_extend(x, x + width, self.rich_style + style)
+
+    @property
+    def _room(self) -> int:
+        """Rows in sight."""
+        return max(1, self.scrollable_content_region.height - 1)
 
     def _want(self) -> None:
         """Fetch the pages in sight that are not there yet; what was wanted before is dropped."""

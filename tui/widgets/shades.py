@@ -10,6 +10,7 @@ from rich.style import Style
 from textual.color import Color
 
 STRONGEST = 10  # steps are -10..10, in tenths with the zeros of either sign apart: +-1 is under a tenth
+_MIDDLE = 0.179  # the luminance on which black and white ink stand out alike
 NONE = STRONGEST + 1  # the step of no value
 # Blue and orange: told apart with every common colour blindness.
 _NEGATIVE, _POSITIVE = {True: "#2f8dff", False: "#1f5fbf"}, {True: "#ff8c1a", False: "#c65a00"}
@@ -48,9 +49,15 @@ def styles(base: Color, *, dark: bool) -> list[Style]:
         else:
             end = Color.parse((_NEGATIVE if step < 0 else _POSITIVE)[dark])
             shade = base.blend(end, (abs(step) / STRONGEST) ** 0.8)
-        ink = Color.parse("#000000") if shade.brightness > 0.45 else Color.parse("#ffffff")
+        ink = Color.parse("#000000" if _luminance(shade) > _MIDDLE else "#ffffff")
         found.append(Style(color=ink.rich_color, bgcolor=shade.rich_color))
     return found
+
+
+def _luminance(colour: Color) -> float:
+    """Relative luminance, 0 to 1, as WCAG defines it."""
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.normalized)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def group(number: int, *, dark: bool) -> str:

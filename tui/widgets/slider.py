@@ -112,7 +112,9 @@ class Slider(Widget, can_focus=True):
         self.action_step(-1)
 
     def _start(self) -> str:
-        return f"{self.label} {self.value:.{self.digits}f} "
+        # As wide as the widest value, so that the bar stays where it is.
+        width = max(len(f"{end:.{self.digits}f}") for end in (self.low, self.high))
+        return f"{self.label} {self.value:>{width}.{self.digits}f} "
 
     def _share(self) -> float:
         return (self.value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
