@@ -166,8 +166,10 @@ class Browser(App[None]):
 
     def action_help(self) -> None:
         """List the keys of this screen."""
-        title = next((entry.title for entry in SCREENS if entry.mode == self.current_mode), "this screen")
-        self.push_screen(Help(title, self.screen.active_bindings))
+        if not isinstance(self.screen, Help):
+            titles = {entry.mode: entry.title for entry in SCREENS}
+            mode = self.current_mode
+            self.push_screen(Help(titles.get(mode, mode.capitalize()), self.screen.active_bindings))
 
     def action_next_theme(self) -> None:
         """The next of dark, light and high contrast."""

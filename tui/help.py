@@ -12,7 +12,10 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-_MOUSE = "The mouse works too: click a tab, a row, a cell; turn the wheel to scroll."
+_BELOW = """
+The mouse works too: click a tab, a row, a cell; turn the wheel to scroll.
+In a field to type into, letters are text: leave it by Escape or Tab first.
+Escape closes this."""
 
 
 class Help(ModalScreen[None]):
@@ -33,7 +36,7 @@ class Help(ModalScreen[None]):
         with VerticalScroll(id="help"):
             yield Static(f"Keys of {self.title}\n", id="help-title")
             yield Static(table, id="help-keys")
-            yield Static(f"\n{_MOUSE} Escape closes this.")
+            yield Static(_BELOW)
 
     def action_close(self) -> None:
         """Close the help."""

@@ -12,46 +12,51 @@ from circuitdb.words import count, enumeration
 
 if TYPE_CHECKING:
     from circuitdb.queries.database import Database
+    from circuitdb.queries.pairing import Matrix
 
 _MOST = 3  # values that are listed of one setting, families of one alpha
 _SETTINGS = ("metric", "steps", "prompt_style", "shots", "seed", "n_examples", "dtype", "revision", "origin")
 _NAMES = {"prompt_style": "prompt", "n_examples": "examples"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Summary:
-    """What the database answers about the chosen circuits.
+    """What the database answers about the chosen circuits; alpha can be moved without asking it again.
 
     Attributes:
         stability: one row a group, as `Database.stability` gives it.
-        alpha: the similarity from which circuits are of one family; None where they can't be compared.
-        families: the name of each and the labels of its members, the largest first.
+        labels: of the circuits, as in `values`.
+        values: their similarities, [circuit, circuit]; None where they can't be compared.
+        useful: the alpha in the middle of the widest range that parts them.
         refusal: why they can't be compared; None if they can.
     """
 
     stability: tuple[dict[str, Any], ...]
-    alpha: float | None
-    families: tuple[tuple[str, tuple[str, ...]], ...]
+    labels: tuple[str, ...] = ()
+    values: Matrix | None = None
+    useful: float = 0.0
     refusal: str | None = None
 
+    def families(self, alpha: float | None) -> tuple[float, list[tuple[str, tuple[str, ...]]]]:
+        """(alpha, name and members' labels of each family, the largest first); None takes the useful alpha."""
+        from circuitdb.queries import families
 
-def summarise(db: Database, circuits: Sequence[int], alpha: float | None) -> Summary:
-    """Ask about circuits; `alpha` None takes the middle of the widest range that parts them.
+        level = self.useful if alpha is None else alpha
+        found = [] if self.values is None else families.components(self.values, level)
+        return level, [(family.name, tuple(self.labels[row] for row in family.rows)) for family in found]
 
-    Raises StoreError where the file can't be read.
-    """
+
+def summarise(db: Database, circuits: Sequence[int]) -> Summary:
+    """Ask about circuits. Raises StoreError where the file can't be read."""
     from circuitdb.queries import families  # not when the browser opens: see `access`
 
     stability = tuple(cast("list[dict[str, Any]]", db.stability(circuits=circuits).rows()))
     try:
         similarity = db.similarity(circuits=circuits)
     except UsageError as error:  # of different shapes
-        return Summary(stability, None, (), str(error))
+        return Summary(stability, refusal=str(error))
     values = similarity.values(corrected=False)
-    level = families.useful_alpha(values)[0] if alpha is None else alpha
-    found = families.components(values, level)
-    members = tuple((family.name, tuple(similarity.labels[row] for row in family.rows)) for family in found)
-    return Summary(stability, level, members)
+    return Summary(stability, tuple(similarity.labels), values, families.useful_alpha(values)[0])
 
 
 def overview(entries: Sequence[Entry]) -> str:

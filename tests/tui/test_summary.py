@@ -30,31 +30,32 @@ def entries(path: Path) -> tuple[Entry, ...]:
 
 def test_numbers_are_those_of_the_questions(path: Path) -> None:
     db = circuitdb.open(path)
-    found = summary.summarise(db, range(1, 10), 0.6)
+    found = summary.summarise(db, range(1, 10))
     (row,) = db.stability(model="tiny").rows()
     assert found.stability == (row,)
     families = db.families(0.6, model="tiny").rows()
-    assert found.alpha == 0.6
-    assert [(name, label) for name, members in found.families for label in members] == [
+    alpha, grouped = found.families(0.6)
+    assert alpha == 0.6
+    assert [(name, label) for name, members in grouped for label in members] == [
         (family["family"], family["subtask"]) for family in families
     ]
     # Equal digits share a signal, and nothing else does.
-    assert found.families[0] == ("A", ("1+1", "2+2", "3+3"))
-    assert len(found.families) == 7
+    assert grouped[0] == ("A", ("1+1", "2+2", "3+3"))
+    assert len(grouped) == 7
     assert found.refusal is None
 
 
 def test_alpha_is_the_useful_one_if_none_is_given(path: Path) -> None:
-    found = summary.summarise(circuitdb.open(path), range(1, 10), None)
-    assert found.alpha is not None
+    found = summary.summarise(circuitdb.open(path), range(1, 10))
     title = circuitdb.open(path).families(model="tiny").title
-    assert f"at alpha = {found.alpha:.4g} " in title
+    assert f"at alpha = {found.useful:.4g} " in title
+    assert found.families(None) == found.families(found.useful)
 
 
 def test_circuits_of_different_shapes_have_no_families(path: Path) -> None:
-    found = summary.summarise(circuitdb.open(path), [1, 2, 10], 0.6)
+    found = summary.summarise(circuitdb.open(path), [1, 2, 10])
     assert len(found.stability) == 2
-    assert (found.alpha, found.families) == (None, ())
+    assert found.families(0.6) == (0.6, [])
     assert found.refusal is not None
     assert found.refusal.startswith("These circuits are of different graph shapes")
 
@@ -90,5 +91,5 @@ def test_stability_in_words() -> None:
 
 
 def test_each_warning_once(path: Path) -> None:
-    found = summary.summarise(circuitdb.open(path), [1, 10], None)
+    found = summary.summarise(circuitdb.open(path), [1, 10])
     assert summary.warnings(found) == ("Stability needs circuits of two subtasks; this group has one.",)

@@ -69,7 +69,8 @@ class Library(Frame):
         self.summary: Summary | None = None
         self._shown: tuple[Entry, ...] = ()
         self._drawn: Catalogue | None = None
-        self._asked_about: object = None
+        self._asked_about: tuple[int, ...] | None = None
+        self._said_alpha: float | None = None
         self._refusal: str | None = None
 
     def content(self) -> ComposeResult:
@@ -106,10 +107,11 @@ class Library(Frame):
             self._drawn = self.catalogue
             self._fill()
         self.query_one(CircuitTree).mark(self.selection.circuits)
-        about = (self.selection.circuits, self.selection.alpha)
-        if about != self._asked_about:
-            self._asked_about = about
+        if self.selection.circuits != self._asked_about:
+            self._asked_about = self.selection.circuits
             self._ask()
+        elif self.selection.alpha != self._said_alpha:
+            self._say()
 
     def focus_content(self) -> None:
         """The tree comes first."""
@@ -124,13 +126,13 @@ class Library(Frame):
         self.query_one("#shown", Static).update(told)
 
     def _ask(self) -> None:
-        chosen, alpha = self.selection.circuits, self.selection.alpha
+        chosen = self.selection.circuits
         self._refusal = None
         if not chosen:
             self.workers.cancel_group(self, "summary")
             self.summary = None
         else:
-            question = partial(summary.summarise, circuits=chosen, alpha=alpha)
+            question = partial(summary.summarise, circuits=chosen)
             self.ask(question, self._answered, group="summary", otherwise=self._failed, delay=_REST_S)
         self._say()
 
@@ -143,6 +145,7 @@ class Library(Frame):
         self._say()
 
     def _say(self) -> None:
+        self._said_alpha = self.selection.alpha
         self.query_one("#chosen", Static).update(Content("\n").join(self._lines()))
 
     def _lines(self) -> list[Content]:
@@ -172,15 +175,15 @@ class Library(Frame):
             lines.append(Content.assemble(("\nStability", "bold"), f"  {row['model']}, {row['task']}, {row['method']}"))
             lines += map(Content, summary.stability(row))
         lines.append(Content.styled("\nFamilies", "bold"))
-        if found.alpha is None:
-            lines.append(Content(found.refusal or ""))
-            return lines
-        number = count(len(found.families), "family", "families")
-        lines.append(Content(f"{number} at alpha = {summary.hundredths(found.alpha)}, set by [ and ]"))
-        for name, members in found.families[:_FAMILIES]:
+        if found.refusal is not None:
+            return [*lines, Content(found.refusal)]
+        alpha, families = found.families(self.selection.alpha)
+        number = count(len(families), "family", "families")
+        lines.append(Content(f"{number} at alpha = {summary.hundredths(alpha)}, set by [ and ]"))
+        for name, members in families[:_FAMILIES]:
             lines.append(Content(f"{name} {len(members)}: {enumeration(members, most=6)}"))
-        if len(found.families) > _FAMILIES:
-            lines.append(Content(f"and {len(found.families) - _FAMILIES} more"))
+        if len(families) > _FAMILIES:
+            lines.append(Content(f"and {len(families) - _FAMILIES} more"))
         return lines
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -237,7 +240,7 @@ class Library(Frame):
         if steps == 0:
             self.browser.selection = selection.at(None)
             return
-        useful = None if self.summary is None else self.summary.alpha
+        useful = None if self.summary is None else self.summary.useful
         now = useful if selection.alpha is None else selection.alpha
         if now is not None:
             self.browser.selection = selection.at(max(-1.0, min(1.0, round(now / _STEP + steps) * _STEP)))
