@@ -47,7 +47,8 @@ class Browser(App[None]):
     DEFAULT_MODE = SCREENS[0].mode
     COMMANDS = App.COMMANDS | {Commands}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="List the keys of this screen"),
+        Binding("question_mark", "help", "Help", key_display="?", tooltip="List the keys of this screen"),
+        Binding("f1", "help", "Help", show=False, tooltip="List the keys of this screen"),
         Binding("ctrl+p", "command_palette", "Commands", show=False, tooltip="Find a command by its name"),
         Binding("t", "next_theme", "Theme", show=False, tooltip="Dark, light or high contrast"),
         Binding("q", "quit", "Quit", tooltip="Leave the browser"),

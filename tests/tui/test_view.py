@@ -119,5 +119,5 @@ async def test_copy_and_help(shared_store: Path) -> None:
         assert browser.clipboard == "found\t9"
         await press(browser, pilot, "f1")  # from within the field, where letters are text
         assert isinstance(browser.screen, Help)
-        assert ("F1", "List the keys of this screen") in browser.screen.keys
+        assert ("f1", "List the keys of this screen") in browser.screen.keys
         assert "Probe" in shown(browser)
