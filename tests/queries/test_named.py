@@ -35,6 +35,7 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
         ]
     ),
     "models": {},
+    "extent": {},
     "scores": {"circuits": [1, 2], "first": 1, "last": 2},
     "fold_scores": {"circuits": [1, 2], "first": 1, "last": 2},
     "circuits": {"circuits": [1, 2]},
