@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from circuitdb import migrations
+from circuitdb import migrations, stopping
 from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
 
 # The oldest DuckDB whose shell can open our files.
@@ -205,7 +205,7 @@ def _connect(name: str, *, read_only: bool, timeout: float, deadline: float) -> 
             text = str(error)
             if not _is_lock(text):
                 raise _explain(name, error) from error
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= deadline or stopping.wanted():
                 raise LockedDatabase(
                     f"{name} is held by {_holder(text)} and was not free within {timeout:g} s; "
                     "wait for it to finish or stop it, then try again."

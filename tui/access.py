@@ -3,7 +3,7 @@
 1. `Access.ask` is awaited on the event loop; a daemon thread opens the file, asks, closes it. Nothing holds it open.
 2. A locked file is tried again until the time-out of `circuitdb.connection` is over, in that thread.
 3. Who no longer wants an answer cancels the wait (Textual's exclusive workers do). A question that waits for its turn
-   is then never asked; one that runs goes on to its end, and its answer is dropped.
+   is then never asked; what one runs in DuckDB is interrupted, and its answer, if it still gives one, dropped.
 4. What asks the database, DuckDB above all, is imported there too, so that the first screen stands before it is loaded.
 5. `Access.news` looks at the file's time first, and asks what the file holds only if that has changed.
 """
@@ -18,12 +18,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from circuitdb.stopping import Stop
+
 if TYPE_CHECKING:
     from circuitdb.queries.database import Database
     from circuitdb.queries.extent import Extent
 
 T = TypeVar("T")
 AT_ONCE = 3  # more would only make each other slow
+_AGAIN_S = 0.2  # between two tries to interrupt a question
 _GLANCE_S = 2.0  # how long a look for news may wait for the lock; the next look is soon
 
 
@@ -79,17 +82,27 @@ class Access:
         """Await `work` in a daemon thread: one that runs on must not keep the program from ending."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
+        ended = False
+        stop = Stop()
 
         def end(settle: Callable[[], None]) -> None:
+            nonlocal ended
+            ended = True
             self._running -= 1
             after()
             if not answer.done():
                 settle()
 
+        def give_up() -> None:
+            if not ended:
+                stop.now()
+                loop.call_later(_AGAIN_S, give_up)
+
         def run() -> None:
             settle: Callable[[], None]
             try:
-                found = work()
+                with stop.heeded():
+                    found = work()
                 settle = lambda: answer.set_result(found)  # noqa: E731
             except BaseException as error:  # the thread hands it over, whatever it is
                 failure = error
@@ -99,7 +112,11 @@ class Access:
 
         self._running += 1
         threading.Thread(target=run, name="circuitdb question", daemon=True).start()
-        return await answer
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            give_up()
+            raise
 
 
 def _times(path: str) -> tuple[int, int]:

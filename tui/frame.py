@@ -106,9 +106,14 @@ class Frame(Screen[None]):
         if said is not None:
             self.query_one(Notice).say(*said)
         hidden = self.has_class("-notice")
+        self.refresh_bindings()
         self.set_class(said is not None, "-notice")
         if hidden and said is None and self.focused is None:
             self.call_after_refresh(self.focus_content)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The screen's own keys do nothing while nothing can be shown."""
+        return self.browser.problem is None or not hasattr(self, f"action_{action}") or action == "export"
 
     def focus_content(self) -> None:
         """Put the focus into the content."""
@@ -181,7 +186,7 @@ def sentence(error: BaseException) -> str:
 def heading(error: BaseException) -> str:
     """The kind of trouble with the file, in a few words."""
     return {
-        "MissingDatabase": "There is no database yet",
+        "MissingDatabase": "Waiting for the database",
         "LockedDatabase": "The database is in use",
         "SchemaMismatch": "This file can't be read",
     }.get(type(error).__name__, "The database can't be read")

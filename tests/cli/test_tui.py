@@ -120,7 +120,7 @@ def test_a_question_that_runs_does_not_hold_up_the_end(shared_store: Path, tmp_p
 
 def test_a_missing_file_is_a_screen(tmp_path: Path) -> None:
     with in_terminal("--db", "none.duckdb", folder=tmp_path) as terminal:
-        terminal.read("There is no database yet")
+        terminal.read("Waiting for the database")
         os.write(terminal.ours, b"q")
         assert terminal.end() == 0
 

@@ -66,6 +66,31 @@ async def test_few_at_once_and_none_that_nobody_wants(shared_store: Path) -> Non
     assert AT_ONCE not in begun
 
 
+async def test_a_statement_that_nobody_waits_for_is_interrupted(shared_store: Path) -> None:
+    access = Access(shared_store)
+    endless = "SELECT count(*) FROM range(1000000000) AS a, range(1000000) AS b WHERE (a.range * b.range) % 7 = 3"
+    asked = asyncio.ensure_future(access.ask(lambda db: db.sql(endless)))
+    await asyncio.sleep(0.5)
+    assert access.busy
+    asked.cancel()
+    async with asyncio.timeout(20):
+        while access.busy:
+            await asyncio.sleep(0.01)
+    assert await access.ask(lambda db: len(db.circuits())) == 9
+
+
+async def test_a_wait_for_the_lock_is_given_up(tmp_path: Path) -> None:
+    path = addition_store(tmp_path / "c.duckdb", digits=1)
+    access = Access(path, timeout=600)
+    with duckdb.connect(str(path)):
+        asked = asyncio.ensure_future(access.ask(lambda db: db.circuits()))
+        await asyncio.sleep(0.3)
+        asked.cancel()
+        async with asyncio.timeout(20):
+            while access.busy:
+                await asyncio.sleep(0.01)
+
+
 async def test_news_are_told_once(tmp_path: Path) -> None:
     path = tmp_path / "c.duckdb"
     access = Access(path)

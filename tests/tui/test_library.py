@@ -168,3 +168,9 @@ async def test_copied_text(two: Path) -> None:
         head, row = browser.clipboard.splitlines()
         assert head.split("\t")[:6] == ["circuit_id", "model", "task", "subtask", "method", "accuracy"]
         assert row.split("\t")[:6] == ["5", "other", "addition", "1+1", "eap-ig", ""]
+
+
+async def test_in_little_room_the_dates_go(shared_store: Path) -> None:
+    async with opened(shared_store, size=(60, 15)) as (browser, _):
+        assert tree_lines(browser)[:3] == ["[x] tiny 9", "[x] addition 9", "[x] 1+1 1"]
+        assert browser.screen.query_one(CircuitTree).max_scroll_x == 0

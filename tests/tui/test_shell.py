@@ -103,8 +103,9 @@ async def test_a_terminal_that_is_too_small(shared_store: Path, size: tuple[int,
 async def test_a_missing_file_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "c.duckdb"
     async with opened(path) as (browser, pilot):
-        assert "There is no database yet" in shown(browser)
+        assert "Waiting for the database" in shown(browser)
         assert "make one with `circuitdb ingest`" in " ".join(shown(browser).split())
+        assert lines(browser)[-1].split() == ["?", "Help", "q", "Quit"]
         Store(path).create()
         await until(pilot, lambda: browser.problem is not None and "no circuit yet" in browser.problem[0])
         await settled(browser, pilot)
@@ -118,7 +119,7 @@ async def test_a_missing_file_is_waited_for(tmp_path: Path) -> None:
         path.unlink()
         await until(pilot, lambda: browser.problem is not None)
         await settled(browser, pilot)
-        assert "There is no database yet" in shown(browser)
+        assert "Waiting for the database" in shown(browser)
 
 
 async def test_a_file_that_is_no_database(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from textual.widgets.tree import TreeNode
 from circuitdb.tui.catalogue import Branch
 
 _COUNT, _DATE, _ICON = 6, 12, 2
+_DATED = 34  # columns from which there is room for dates
 _OPENED = 2  # levels that stand open at first: models and tasks
 
 
@@ -133,13 +134,15 @@ class CircuitTree(Tree[Branch]):
         mark = "[x]" if chosen == len(branch.ids) else "[-]" if chosen else "[ ]"
         depth = self.guide_depth * (len(branch.path) - 1)
         icon = _ICON if branch.branches else 0
-        room = max(8, self.scrollable_content_region.width - depth - icon - len(mark) - 1 - _COUNT - _DATE)
+        whole = self.scrollable_content_region.width
+        date = _DATE if whole >= _DATED else 0
+        room = max(8, whole - depth - icon - len(mark) - 1 - _COUNT - date)
         name = branch.name if len(branch.name) <= room else branch.name[: room - 1] + "…"
         newest = "" if branch.newest is None else f"{branch.newest:%Y-%m-%d}"
         return Text.assemble(
             (mark, "bold" if chosen else ""),
             f" {name.ljust(room)}",
             f"{len(branch.ids):>{_COUNT},}",
-            (f"{newest:>{_DATE}}", "dim"),
+            f"{newest:>{_DATE}}" if date else "",
             no_wrap=True,
         )
