@@ -116,3 +116,16 @@ def test_words_about_a_task_are_no_metric(tmp_path: Path) -> None:
     content = {"results": {"1+1": {"acc,none": 0.5, "comment,none": "see the paper"}}, "model_name": "tiny"}
     (tmp_path / "a.json").write_text(json.dumps(content))
     assert [row.metric for row in read([tmp_path / "a.json"], Columns()).rows] == ["acc"]
+
+
+def test_old_samples_do_not_list_their_metrics(tmp_path: Path) -> None:
+    file = tmp_path / "samples_a.jsonl"
+    file.write_text('{"doc_id": 1, "acc": 1, "exact_match": 0, "f1": 0.5}\n{"doc_id": 2, "acc": 1, "exact_match": 1}\n')
+    assert [(row.metric, row.value) for row in read([file], TOLD).rows] == [("acc", 1.0), ("exact_match", 0.5)]
+
+
+def test_a_column_without_a_value_is_no_metric(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("model,subtask,acc,f1\ntiny,1+1,1,\ntiny,1+2,,N/A\n")
+    found = read([tmp_path / "a.csv"], Columns())
+    assert [(row.metric, row.value) for row in found.rows] == [("acc", 1.0), ("acc", None)]
+    assert found.notes == (f"{tmp_path / 'a.csv'}: columns of text are no metrics, and only in the table itself: f1.",)
