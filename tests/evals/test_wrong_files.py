@@ -129,3 +129,8 @@ def test_a_column_without_a_value_is_no_metric(tmp_path: Path) -> None:
     found = read([tmp_path / "a.csv"], Columns())
     assert [(row.metric, row.value) for row in found.rows] == [("acc", 1.0), ("acc", None)]
     assert found.notes == (f"{tmp_path / 'a.csv'}: columns of text are no metrics, and only in the table itself: f1.",)
+
+
+def test_spaces_around_the_name_of_a_metric_are_none_of_it(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("model,subtask,metric,value\ntiny,1+1, acc ,1\ntiny,1+2,acc,0\n")
+    assert [row.metric for row in read([tmp_path / "a.csv"], Columns()).rows] == ["acc", "acc"]
