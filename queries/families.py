@@ -45,12 +45,6 @@ class Family:
     mean: float
     ends: tuple[int, int] | None
 
-    @property
-    def pairs(self) -> tuple[list[int], list[int]]:
-        """The rows and columns of all pairs of members."""
-        first, second = np.triu_indices(len(self.rows), 1)
-        return [self.rows[i] for i in first], [self.rows[i] for i in second]
-
 
 def families(
     similarity: Similarity, alpha: float | None = None, *, corrected: bool = False, every_pair: bool = False
@@ -76,7 +70,7 @@ def families(
             "circuit_id": integers((similarity.circuit_ids[row] for row in rows), bits=32),
             "subtask": texts(similarity.labels[row] for row in rows),
             "medoid": flags(row == family.medoid for family, row in members),
-            **_within(members, values, similarity.ceiling),
+            **_within(found, values, similarity.ceiling),
             "silhouette": numbers(silhouettes(values, label)[rows]),
             "reliability": numbers(similarity.reliabilities[rows]),
         }
@@ -204,14 +198,16 @@ def _family(name: str, rows: list[int], within: Matrix) -> Family:
     return Family(name, tuple(rows), medoid, float(others[first, second]), float(others[known].mean()), ends)
 
 
-def _within(members: Sequence[tuple[Family, int]], values: Matrix, ceiling: Matrix) -> dict[str, pa.Array]:
+def _within(found: Sequence[Family], values: Matrix, ceiling: Matrix) -> dict[str, pa.Array]:
     """The columns on the pairs of each family: the lowest and the mean similarity, and what these could reach."""
-    rows = []
-    for family, _ in members:
-        limits = ceiling[family.pairs]
-        known = limits[~np.isnan(limits) & ~np.isnan(values[family.pairs])]
+    rows: list[tuple[float, ...]] = []
+    for family in found:
+        block = np.ix_(family.rows, family.rows)
+        limits = np.where(np.isnan(values[block]), np.nan, ceiling[block])[np.triu_indices(len(family.rows), 1)]
+        known = limits[~np.isnan(limits)]
         lowest = math.nan if family.ends is None else float(ceiling[family.ends])
-        rows.append((family.lowest, lowest, family.mean, float(known.mean()) if known.size else math.nan))
+        within = (family.lowest, lowest, family.mean, float(known.mean()) if known.size else math.nan)
+        rows += [within] * len(family.rows)
     names = ("lowest_within", "lowest_ceiling", "mean_within", "mean_ceiling")
     return dict(zip(names, map(numbers, np.array(rows, np.float64).reshape(-1, len(names)).T), strict=True))
 
