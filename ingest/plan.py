@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from circuitdb.errors import TaskError, UsageError
 from circuitdb.ingest import methods, metrics
+from circuitdb.ingest.alignment import EQUAL, LEFT_PAD, check_known
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.pairs import Pairing, pair, pair_given
 from circuitdb.ingest.prompts import prompt_set
@@ -29,7 +30,8 @@ class Options:
 
     `steps` and `grid` are 5 and `right` for a method that is integrated, and None for any other. `against`: answers
     that the right one is compared with, in the place of the corrupted answer. `by_example`: keep the scores of every
-    single example. Raises UsageError for options that can't be.
+    single example. `align`: `equal`, or `left-pad`, which pairs questions of unequal token length too. Raises
+    UsageError for options that can't be.
     """
 
     method: str = "eap-ig"
@@ -45,6 +47,7 @@ class Options:
     positions: str = "last"
     against: tuple[str, ...] = ()
     by_example: bool = False
+    align: str = EQUAL
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -77,6 +80,13 @@ class Options:
         object.__setattr__(self, "against", tuple(dict.fromkeys(self.against)))
         if self.against and not metric.needs_contrast:
             raise UsageError(f"The metric {metric.name} compares the answer with nothing; leave --against out.")
+
+        check_known(self.align)
+        if self.align == LEFT_PAD and self.ablation == methods.MEAN_POSITIONAL:
+            raise UsageError(
+                "mean-positional takes its means over prompts of one length, and --align left-pad pairs prompts of "
+                "several; use --ablation mean, or --align equal."
+            )
 
     @property
     def contrast(self) -> str | None:
@@ -111,6 +121,11 @@ class Job:
     spec: dict[str, Json]
 
     @property
+    def n_padded(self) -> int:
+        """Pairs whose prompts have unequally many tokens."""
+        return sum(run.padded for run in self.sequences)
+
+    @property
     def spec_digest(self) -> str:
         """The key under which the store knows it."""
         return digest(self.spec)
@@ -135,9 +150,11 @@ def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> 
     compared = compares * (_ALL_TOKENS if read else 1)
     partners = [partner for partner in brought if partner is not None]
     if len(partners) == len(questions):
-        pairing = pair_given(questions, partners, folds=options.folds, compared=compared, shots=drawn.shots)
+        pairing = pair_given(
+            questions, partners, folds=options.folds, compared=compared, shots=drawn.shots, align=options.align
+        )
     else:
-        pairing = pair(questions, folds=options.folds, compared=compared)
+        pairing = pair(questions, folds=options.folds, compared=compared, align=options.align)
     _check_folds(task, subtask, questions, pairing, options.folds)
     others = [_others(model, drawn.header, p.clean, options) for p in pairing.pairs]
     run = tuple(sequences(p, options.positions, o) for p, o in zip(pairing.pairs, others, strict=True))
@@ -193,6 +210,8 @@ def _spec(
     own: dict[str, Json] = {} if source is None else {"metric_source": source}
     if options.against:
         own["contrast"] = options.contrast
+    if any(s.padded for s in run):
+        own["padding"] = "left"
     return own | {
         "score_version": SCORE_VERSION,
         "model": model.record.name,
