@@ -365,8 +365,14 @@ def written(model: LoadedModel, ids: list[int], n: int) -> str:
 
 
 @pytest.mark.parametrize(("n_clean", "n_corrupted"), [(7, 4), (4, 7)])
-def test_circuits_alone_write_answers(digits_model: LoadedModel, store: Store, n_clean: int, n_corrupted: int) -> None:
-    """Of answers of one character two tokens are written; the right one is what the model writes itself."""
+@pytest.mark.parametrize("right", ["clean", "corrupted"])
+def test_circuits_alone_write_answers(
+    digits_model: LoadedModel, store: Store, n_clean: int, n_corrupted: int, right: str
+) -> None:
+    """All edges write what the model writes after the clean prompt, none what it does after the corrupted one.
+
+    Of answers of one character two tokens are written.
+    """
     draw, examples = random.Random(0), list[Example]()
     while len(examples) < 3:
         clean, corrupted = ([draw.randrange(1, 11) for _ in range(n)] for n in (n_clean, n_corrupted))
@@ -375,11 +381,12 @@ def test_circuits_alone_write_answers(digits_model: LoadedModel, store: Store, n
             # As for the positions of the answer, whose first token both runs read.
             examples.append(
                 Example(
-                    "x", "y", texts[0], texts[1], n_tokens=n_clean, fold=0, clean_ids=[*clean, 3],
+                    "x", "y", texts[right == "corrupted"], n_tokens=n_clean, fold=0, clean_ids=[*clean, 3],
                     corrupted_ids=[*corrupted, 3], labels=((3, 5), (4, 5)),
                 )
             )  # fmt: skip
     store.write(circuit(of=digits_model.record), np.arange(110, dtype=np.float32), examples=examples)
     readers = {"addition": lambda text: text[:1]}
     assert run_faithfulness(store, digits_model, [1], Cuts((0.0, 1.0), generate=True), readers=readers) == 1
-    assert ask(store, "SELECT share, accuracy FROM faithfulness ORDER BY share") == [(0, 0), (1, 1)]
+    expected = [(0, 0), (1, 1)] if right == "clean" else [(0, 1), (1, 0)]
+    assert ask(store, "SELECT share, accuracy FROM faithfulness ORDER BY share") == expected
