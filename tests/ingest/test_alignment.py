@@ -19,7 +19,8 @@ import activation_paths
 import architectures
 import oracle
 from circuitdb.errors import UsageError
-from circuitdb.ingest import CircuitRunner, EdgeScores, evaluate_circuits, score_edges
+from circuitdb.ingest import CircuitRunner, EdgeScores, Options, evaluate_circuits, score_edges
+from circuitdb.ingest.batch import Group
 from circuitdb.ingest.methods import METHODS, points
 from circuitdb.ingest.metrics import METRICS
 from padding import comparable, padded
@@ -226,6 +227,14 @@ def test_a_prompt_of_a_single_token(gpt2: Case, *, swap: bool) -> None:
     clean, corrupted = (LONG, LONG[:, -1:]) if swap else (LONG[:, -1:], LONG)
     expected = oracle.exact(gpt2.model, *padded(clean, corrupted), measure(gpt2, clean, DIFFERENCE))
     assert_equal(score(gpt2, clean, corrupted, method="exact", metric=DIFFERENCE).scores, expected)
+
+
+def test_the_trial_is_on_the_longest_prompts_of_either_run(gpt2: Case) -> None:
+    fold = torch.zeros(N, dtype=torch.int64)
+    groups = [Group(SHORT, prompts(12), None, fold, align="left-pad"), Group(LONG, LONG.flip(0), None, fold)]
+    Options(folds=1, steps=2).scorer(gpt2.engine).score(groups)
+    assert "prompts of 6 and 12, 0 shared" in gpt2.engine.checked
+    assert "prompts of 8 and 8, 0 shared" not in gpt2.engine.checked
 
 
 # --- circuits --------------------------------------------------------------------------------------------------------
