@@ -11,13 +11,14 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
-from circuitdb import migrations
+from circuitdb import migrations, stopping
 from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
 
 # The oldest DuckDB whose shell can open our files.
@@ -138,6 +139,27 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
+@contextmanager
+def registered(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> Iterator[None]:
+    """Statements find these tables by their names, before those of the database, until one leaves."""
+    there: list[str] = []
+    try:
+        for name, table in tables.items():
+            connection.register(name, table)
+            there.append(name)
+        yield
+    finally:
+        for name in there:
+            connection.unregister(name)
+
+
+def append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    """Add rows to a table, column by column of the same name."""
+    if rows.num_rows:
+        with registered(connection, {"arriving": rows}):
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arriving")
+
+
 def _create(name: str) -> None:
     """Make an empty file of a fixed storage version, so that older DuckDB shells can read it.
 
@@ -183,7 +205,7 @@ def _connect(name: str, *, read_only: bool, timeout: float, deadline: float) -> 
             text = str(error)
             if not _is_lock(text):
                 raise _explain(name, error) from error
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= deadline or stopping.wanted():
                 raise LockedDatabase(
                     f"{name} is held by {_holder(text)} and was not free within {timeout:g} s; "
                     "wait for it to finish or stop it, then try again."

@@ -95,10 +95,10 @@ def run_faithfulness(
         ModelError: a model whose edges can't be told apart.
         StoreError: the database can't be written.
     """
-    read = {**registry.READERS, **(readers or {})}
     if not all(type(i) is int for i in circuit_ids):
         raise UsageError(f"Circuits are named by their numbers, not {list(circuit_ids)!r}.")
     circuits = [read_circuit(store.path, i, timeout=store.timeout) for i in circuit_ids]
+    read = {**registry.readers({c.task for c in circuits} if cuts.generate else ()), **(readers or {})}
     left_out = {c.circuit_id: reason for c in circuits if (reason := _unfit(model, c)) is not None}
     own = [circuit for circuit in circuits if circuit.circuit_id not in left_out]
     for reason in sorted(set(left_out.values())):
@@ -152,6 +152,11 @@ def _check(model: LoadedModel, circuit: StoredCircuit, cuts: Cuts, readers: Mapp
     if circuit.task not in readers:
         raise UsageError(
             f"How answers of {circuit.task} are read is not known here; give run_faithfulness the reader of the task."
+        )
+    if circuit.prompt_style == "chain-of-thought" and circuit.positions == "all":
+        raise UsageError(
+            f"The prompts of circuit {circuit.circuit_id} end before its reasoning, and no answer follows there; leave "
+            "it or --generate out."
         )
     if circuit.ablation == MEAN_POSITIONAL:
         raise UsageError(

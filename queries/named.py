@@ -9,7 +9,7 @@ from typing import TypeAlias
 import duckdb
 import pyarrow as pa
 
-from circuitdb import sqlfiles
+from circuitdb import sqlfiles, stopping
 from circuitdb.evals.attached import Attached
 
 PACKAGE = "circuitdb.queries.sql"
@@ -34,6 +34,6 @@ def run(
     bound = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
     # A cursor of its own: an unread result of an earlier statement would be in the way. Left open it would keep the
     # file locked after the connection is closed.
-    with closing(connection.cursor()) as cursor:
+    with closing(connection.cursor()) as cursor, stopping.running(cursor):
         attached.register(cursor)
         return cursor.sql(text(name), params=bound).to_arrow_table()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from circuitdb.errors import UsageError
 from circuitdb.queries.columns import distinct, numbers, texts
+from circuitdb.words import count as count
+from circuitdb.words import enumeration as enumeration
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped, unused-ignore]
@@ -119,18 +121,6 @@ def square(
     """
     arrays = [texts(labels), *map(numbers, columns.values()), *map(numbers, values.T)]
     return pa.Table.from_arrays(arrays, names=distinct(["label", *columns, *(labels if across is None else across)]))
-
-
-def count(n: int, one: str, several: str = "") -> str:
-    """`n` with its noun: 1 circuit, 2 circuits."""
-    return f"{n:,} {one if n == 1 else several or f'{one}s'}"
-
-
-def enumeration(names: Iterable[object], *, most: int = 20) -> str:
-    """Names in a row, the rest counted."""
-    texts = [str(name) for name in names]
-    shown = ", ".join(texts[:most])
-    return shown if len(texts) <= most else f"{shown} and {len(texts) - most:,} more"
 
 
 def _text_table(table: pa.Table) -> list[str]:

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
+from circuitdb import stopping
 from circuitdb.errors import CircuitdbError, StoreError, UsageError
 from circuitdb.evals import attached
 from circuitdb.evals.attached import Attached
@@ -30,7 +31,7 @@ def run(connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = di
         text = guard.check(connection, statement)
         tokens = guard.tokens_of(text)
         there = attached.read_for(connection, macros.names(tokens))
-        with closing(connection.cursor()) as cursor:
+        with closing(connection.cursor()) as cursor, stopping.running(cursor):
             there.register(cursor)
             macros.serve(cursor, tokens)
             table = _fetch(cursor.sql(text))

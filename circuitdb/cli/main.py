@@ -34,6 +34,7 @@ from circuitdb.cli import (
     sql,
     stability,
     tasks,
+    tui,
 )
 
 # Rich help costs a quarter of the time that `--help` may take.
@@ -79,6 +80,7 @@ app.command()(faithfulness.faithfulness)
 app.add_typer(evals.app, name="evals")
 app.command()(correlate.correlate)
 app.command()(plot.plot)
+app.command()(tui.tui)
 app.command()(sql.sql)
 app.command()(schema.schema)
 
