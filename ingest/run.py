@@ -43,6 +43,7 @@ class Outcome:
     n_examples: int | None = None
     n_skipped: int | None = None
     n_nonfinite: int | None = None
+    n_padded: int | None = None
     accuracy: float | None = None
     wall_time_s: float | None = None
     reason: str | None = None
@@ -184,6 +185,7 @@ def _outcome(circuit: Circuit, circuit_id: int, found: EdgeScores, share: Accura
         n_examples=circuit.n_examples,
         n_skipped=circuit.n_skipped,
         n_nonfinite=found.n_nonfinite,
+        n_padded=circuit.n_padded,
         accuracy=share.value,
         wall_time_s=circuit.wall_time_s,
     )
@@ -215,7 +217,8 @@ def _circuit(
         metric_clean=found.metric_clean,
         metric_corrupted=found.metric_corrupted,
         bos=starts_with_bos(model, job.questions[0].ids),
-        padding="none",
+        padding="left" if job.n_padded else "none",
+        n_padded=job.n_padded,
         dtype=model.dtype_name,
         device=str(model.device),
         batch_size=found.batch_size,
