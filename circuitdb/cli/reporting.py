@@ -1,0 +1,107 @@
+"""A study's report: its questions asked of the database, written into a folder, and their short answers printed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from circuitdb.cli import output
+from circuitdb.cli.options import Form
+from circuitdb.errors import UsageError
+from circuitdb.queries.columns import texts
+from circuitdb.queries.result import Result, count
+from circuitdb.queries.studies.findings import Finding, Findings
+
+if TYPE_CHECKING:
+    from circuitdb.queries.database import Database
+    from circuitdb.queries.selection import Where
+
+
+def folder_of(study: str) -> str:
+    """Where a study's report goes if nobody says where."""
+    return f"report/{study}"
+
+
+def require_folder(path: str) -> Path:
+    """Make the folder of a report and return it. Raises UsageError, before any work is done, if nothing can be written there."""
+    target = Path(path)
+    standing = next((each for each in (target, *target.parents) if each.exists() and not each.is_dir()), None)
+    if standing is not None:
+        raise UsageError(f"{standing} is a file; name a folder for the report with --report.")
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"The report can't be written to {path} ({error.strerror}); name another folder with --report."
+        ) from error
+    return target
+
+
+def ask(database: Database, study: str, where: Where) -> Findings:
+    """The findings of a study and, where its circuits are of several models, how stability goes on over these.
+
+    Raises UsageError where circuits are there, but none of the study's task.
+    """
+    found = database.study(study, **where)
+    if len(set(database.circuits(**where).arrow()["model"].to_pylist())) < 2:
+        return found
+    training = database.study("training", **where)
+    return replace(
+        found, summary=(*found.summary, *training.summary), findings=(*found.findings, *training.findings)
+    )
+
+
+def with_missing(found: Findings, missing: Result) -> Findings:
+    """The findings with what could not be scored as a question of its own, right after the summary."""
+    if not len(missing):
+        return found
+    answer = (
+        f"No: {count(len(missing), 'part')} of this study could not be scored, for the reasons below. What is said here "
+        "is about the others; the same command tries the missing ones again."
+    )
+    finding = Finding("Is the study complete?", answer, (missing,))
+    return replace(found, summary=(answer, *found.summary), findings=(finding, *found.findings))
+
+
+def tables(title: str, parts: Mapping[str, Result], form: Form) -> None:
+    """Print several answers, as one object where that is JSON; of tables those that have rows."""
+    if form is Form.JSON:
+        output.page(title, parts, form)
+        return
+    for i, part in enumerate(part for part in parts.values() if len(part)):
+        output.text("\n" if i else "")
+        output.answer(part, form)
+
+
+def show(found: Findings, files: Sequence[Path], parts: Mapping[str, Result], form: Form) -> None:
+    """Print the summary of the answers, below the tables of other things, and where the report is."""
+    if form is Form.JSON:
+        output.page(found.title, {**parts, "findings": _answers(found), "report": _files(files)}, form)
+        return
+    tables(found.title, parts, form)
+    output.text("\n" if parts else "")
+    output.prose(found.title, found.summary)
+    output.text("\n")
+    output.prose("Report", map(str, files))
+
+
+def _answers(found: Findings) -> Result:
+    """Questions and answers, a row each."""
+    table = {
+        "subject": texts(one.subject or None for one in found.findings),
+        "question": texts(one.question for one in found.findings),
+        "answer": texts(one.answer for one in found.findings),
+        "caveats": texts(" ".join(one.caveats) or None for one in found.findings),
+    }
+    return Result(pa.table(table), found.title, found.summary)
+
+
+def _files(files: Sequence[Path]) -> Result:
+    return Result(pa.table({"file": texts(map(str, files))}), "Report")
