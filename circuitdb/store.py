@@ -6,6 +6,7 @@ go on.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -58,7 +59,7 @@ class Store:
         *,
         examples: Sequence[Example] = (),
         by_example: npt.ArrayLike | None = None,
-        accuracy: Accuracy | None = None,
+        accuracy: Accuracy | Sequence[Accuracy] | None = None,
         replace: bool = False,
     ) -> int:
         """Store one circuit and return its id.
@@ -69,7 +70,7 @@ class Store:
             folds: [n_folds, n_edges], the scores of each fold of the examples alone.
             examples: its questions, scored and skipped.
             by_example: [n_used, n_edges], the scores of each scored example alone, in the order of `examples`.
-            accuracy: the model's share of right answers on them.
+            accuracy: the model's share of right answers on them, judged in one way or in several.
             replace: put it in the place of a stored circuit of the same spec; otherwise that one is kept, given the
                 scores of single examples if it has none, and its id returned.
 
@@ -101,13 +102,15 @@ class Store:
                 _append(connection, "example", _example_table(circuit_id, examples))
                 for rows in single.tables(circuit_id):
                     _append(connection, "example_score", rows)
-                if accuracy is not None:
+                for share in () if accuracy is None else [accuracy] if isinstance(accuracy, Accuracy) else accuracy:
                     evaluation: dict[str, object] = {
                         "model_id": model_id, "subtask_id": subtask_id, "circuit_id": circuit_id,
-                        "metric": accuracy.metric, "filter": accuracy.filter, "value": accuracy.value,
-                        "stderr": accuracy.stderr, "n": accuracy.n, "source": "circuitdb",
+                        "metric": share.metric, "filter": share.filter, "value": share.value,
+                        "stderr": share.stderr, "n": share.n, "source": "circuitdb",
                     }  # fmt: skip
                     _insert(connection, "evaluation", evaluation)
+                if circuit.chat_template is not None:
+                    _add_template(connection, circuit.chat_template)
             # Closing the file does it too, but here a failure, such as a full disk, is raised.
             connection.execute("CHECKPOINT")
         return circuit_id
@@ -238,6 +241,12 @@ def _subtask(connection: duckdb.DuckDBPyConnection, subtask: Subtask) -> int:
     return subtask_id
 
 
+def _add_template(connection: duckdb.DuckDBPyConnection, template: str) -> None:
+    key = hashlib.sha256(template.encode()).hexdigest()
+    if _one(connection, "SELECT count(*) FROM chat_template WHERE digest = ?", [key]) == 0:
+        _insert(connection, "chat_template", {"digest": key, "template": template})
+
+
 def _insert_circuit(
     connection: duckdb.DuckDBPyConnection, circuit: Circuit, batch: ScoreBatch, ids: tuple[int, int, int, int]
 ) -> None:
@@ -248,6 +257,7 @@ def _insert_circuit(
         "metric": circuit.metric, "positions": circuit.positions, "contrast": circuit.contrast,
         "ablation": circuit.ablation,
         "sign_convention": circuit.sign_convention, "prompt_style": circuit.prompt_style, "shots": circuit.shots,
+        "shots_drawn": circuit.shots_drawn, "reasoning_tokens": circuit.reasoning_tokens, "chat": circuit.chat,
         "seed": circuit.seed, "n_examples": circuit.n_examples, "n_skipped": circuit.n_skipped,
         "n_folds": len(batch.folds), "metric_clean": circuit.metric_clean,
         "metric_corrupted": circuit.metric_corrupted, "bos": circuit.bos, "padding": circuit.padding,
@@ -278,6 +288,7 @@ def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:
             "clean_ids": pa.array([e.clean_ids for e in examples], pa.list_(pa.int32())),
             "corrupted_ids": pa.array([e.corrupted_ids for e in examples], pa.list_(pa.int32())),
             "labels": pa.array([e.labels for e in examples], pa.list_(pa.list_(pa.int32()))),
+            "reasoning": pa.array([e.reasoning for e in examples], pa.string()),
         }
     )
 

@@ -94,10 +94,10 @@ def run_faithfulness(
         ModelError: a model whose edges can't be told apart.
         StoreError: the database can't be written.
     """
-    read = {**registry.READERS, **(readers or {})}
     if not all(type(i) is int for i in circuit_ids):
         raise UsageError(f"Circuits are named by their numbers, not {list(circuit_ids)!r}.")
     circuits = [read_circuit(store.path, i, timeout=store.timeout) for i in circuit_ids]
+    read = {**registry.readers({c.task for c in circuits} if cuts.generate else ()), **(readers or {})}
     left_out = {c.circuit_id: reason for c in circuits if (reason := _unfit(model, c)) is not None}
     own = [circuit for circuit in circuits if circuit.circuit_id not in left_out]
     for reason in sorted(set(left_out.values())):

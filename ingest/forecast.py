@@ -15,9 +15,11 @@ from circuitdb.errors import ModelError, TaskError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.exact_scores import exact_work
+from circuitdb.ingest.jobs import Job
 from circuitdb.ingest.memory import Length
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.plan import Job, Options, plan
+from circuitdb.ingest.plan import Options, prepare
+from circuitdb.ingest.reasoning import Draft
 from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.sequences import groups
 from circuitdb.ingest.tasks.task import Task
@@ -54,16 +56,22 @@ def forecast(store: Store, model: LoadedModel, task: Task, options: Options) -> 
     scorer = options.scorer(model)
     task = spelt(model, task)
     stored = read_finished(store, by_example=options.by_example) if Path(store.path).exists() else {}
-    planned: list[Job | Forecast] = []
+    planned: list[Job | Draft | Forecast] = []
     for subtask in task.subtasks():
         try:
-            planned.append(plan(model, task, subtask, options))
+            job = prepare(model, task, subtask, options)
+            # Pairs are known once the model has written; for what is stored already it need not.
+            planned.append(job.written() if isinstance(job, Draft) and job.spec_digest not in stored else job)
         except TaskError as error:
             planned.append(Forecast(subtask.name, "failed", reason=str(error)))
     missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
     speed = _seconds_per_work(scorer, groups(missing[0].sequences)[0][0]) if missing else 0.0
     return [
-        job if isinstance(job, Forecast) else _forecast(scorer, job, options, speed, missing=job in missing)
+        job
+        if isinstance(job, Forecast)
+        else Forecast(job.subtask.name, "stored", disk=0, seconds=0.0)
+        if isinstance(job, Draft)
+        else _forecast(scorer, job, options, speed, missing=job in missing)
         for job in planned
     ]
 

@@ -7,7 +7,7 @@ always the one that predicts the first token of the answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from circuitdb.errors import ModelError, TaskError
@@ -29,14 +29,18 @@ class TokenisedQuestion:
     line_ids: tuple[int, ...] = ()
 
 
-def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQuestion:
-    """Tokenise with the tokenizer's own special tokens.
+def tokenise(
+    model: LoadedModel, header: str, question: Question, *, special: bool = True, end: str = "\n"
+) -> TokenisedQuestion:
+    """Tokenise with the tokenizer's own special tokens, unless the text has them already.
+
+    `end` is what follows an answer where the model is to stop.
 
     Raises ModelError if the model has no tokenizer or its tokenizer puts two BOS tokens in front, TaskError if no
     boundary lies before the answer or the tokenizer does not know a part of the text.
     """
     tokenizer = _tokenizer(model)
-    whole = _encode(tokenizer, header + question.solved)
+    whole = _encode(tokenizer, header + question.solved, special=special)
     if _unknown(tokenizer) in tokenizer(f"{header}{question.solved}", add_special_tokens=False)["input_ids"]:
         raise TaskError(
             question.told(
@@ -47,10 +51,10 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
     if question.answer_id is not None:
         return _before_token(tokenizer, header, question, question.answer_id)
     for text in dict.fromkeys((f"{header}{question.prompt}{question.gap}", f"{header}{question.prompt}")):
-        ids = _encode(tokenizer, text)
+        ids = _encode(tokenizer, text, special=special)
         if len(ids) < len(whole) and whole[: len(ids)] == ids:
             _check_bos(tokenizer, ids)
-            line = _encode(tokenizer, f"{header}{question.solved}\n")
+            line = _encode(tokenizer, f"{header}{question.solved}{end}", special=special)
             # Where the end of the line is no token of its own, the answer is all that can be told apart.
             follows = line if line[: len(ids)] == ids and _unknown(tokenizer) not in line[len(whole) :] else whole
             return TokenisedQuestion(question, text, ids, whole[len(ids) :], follows[len(ids) :])
@@ -59,22 +63,6 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
             f"{model.record.name}'s tokenizer has no token boundary before the answer in {_short(question.solved)}."
         )
     )
-
-
-def tokenise_corrupted(model: LoadedModel, header: str, question: Question) -> TokenisedQuestion | None:
-    """The partner that a question brings along, None if it brings none. Raises as `tokenise` does.
-
-    Where no answer of the partner is known, its prompt ends where it would before the question's own answer.
-    """
-    partner = question.corrupted
-    if partner is None:
-        return None
-    if partner.answer or partner.answer_id is not None:
-        return tokenise(model, header, partner)
-    found = tokenise(
-        model, header, replace(partner, answer=question.answer, answer_id=question.answer_id, gap=question.gap)
-    )
-    return replace(found, question=partner, answer_ids=(), line_ids=())
 
 
 def spelt(model: LoadedModel, task: Task) -> Task:
@@ -136,9 +124,9 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:40]} ... {text[-30:]}")
 
 
-def _encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+def _encode(tokenizer: PreTrainedTokenizerBase, text: str, *, special: bool = True) -> tuple[int, ...]:
     """The text's ids with the special tokens before it, but none after it: there the answer is to follow."""
-    whole = tuple(tokenizer(text, add_special_tokens=True)["input_ids"])
+    whole = tuple(tokenizer(text, add_special_tokens=special)["input_ids"])
     bare = tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
     for start in range(len(whole) - len(bare) + 1):
         if whole[start : start + len(bare)] == bare:

@@ -43,6 +43,9 @@ _FIELDS = {  # of a group, in order: (one, several)
     "sign_convention": ("sign convention", "sign conventions"),
     "prompt_style": ("prompt style", "prompt styles"),
     "shots": ("number of shots", "numbers of shots"),
+    "shots_drawn": ("way of drawing shots", "ways of drawing shots"),
+    "reasoning_tokens": ("limit of reasoning tokens", "limits of reasoning tokens"),
+    "chat": ("choice of chat template", "choices of chat template"),
     "seed": ("seed", "seeds"),
     "examples": ("number of examples", "numbers of examples"),
     "dtype": ("number format", "number formats"),
@@ -60,19 +63,30 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "ablation": ("ablation", "ablations"),
     "prompt_style": ("prompt style", "prompt_styles"),
     "shots": ("number of shots", "shots"),
+    "shots_drawn": ("way of drawing shots", "shots_drawn"),
+    "reasoning_tokens": ("limit of reasoning tokens", "reasoning_tokens"),
+    "chat": ("choice of chat template", "chats"),
     "seed": ("seed", "seeds"),
     "examples": ("number of examples", "examples"),
     "dtype": ("number format", "dtypes"),
     "circuits": ("circuit", "circuits"),
 }
-_NUMBERS = {"steps": 32, "shots": 32, "seed": 64, "examples": 32, "circuits": 32}  # and the bits of their columns
+_NUMBERS = {
+    "steps": 32,
+    "shots": 32,
+    "reasoning_tokens": 32,
+    "seed": 64,
+    "examples": 32,
+    "circuits": 32,
+}  # and the bits of their columns
+_FOLLOWING = {"prompt_style": ("reasoning_tokens",), "shots": ("shots_drawn",)}  # fields that differ where these do
 
 
 class Where(TypedDict, total=False):
     """Filters: a name or several, a number or several; None or nothing lets all circuits through.
 
     `model` is a name, which several models may have, or one of those as answers show it (name@1a2b3c4d).
-    `examples` counts those that were drawn for a circuit, scored or skipped.
+    `examples` counts those that were drawn for a circuit, scored or skipped; `chat` is yes or no.
     """
 
     model: Names
@@ -87,6 +101,9 @@ class Where(TypedDict, total=False):
     ablation: Names
     prompt_style: Names
     shots: Numbers
+    shots_drawn: Names
+    reasoning_tokens: Numbers
+    chat: Names
     seed: Numbers
     examples: Numbers
     dtype: Names
@@ -118,6 +135,9 @@ class Group:
     seed: int | None
     examples: int | None
     dtype: str | None
+    shots_drawn: str | None = None
+    reasoning_tokens: int | None = None
+    chat: str | None = None
 
 
 def field_name(field: str) -> str:
@@ -201,10 +221,11 @@ class Selection:
         )
 
     def _mixtures(self, apart_from: str) -> tuple[str, ...]:
+        apart = (apart_from, *_FOLLOWING.get(apart_from, ()))
         mixed = [
             f"{len(values)} {several} ({enumeration('none' if v is None else v for v in values)})"
             for field, (_, several) in _FIELDS.items()
-            if field != apart_from and len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
+            if field not in apart and len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
         ]
         if not mixed:
             return ()

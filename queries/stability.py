@@ -42,7 +42,7 @@ OVER = ("subtasks", "folds")
 _ALWAYS = ("model", "task", "method", "metric")
 _SOMETIMES = (
     "revision", "steps", "grid", "positions", "contrast", "ablation", "sign_convention", "prompt_style", "shots",
-    "seed", "examples", "dtype",
+    "shots_drawn", "reasoning_tokens", "chat", "seed", "examples", "dtype",
 )  # fmt: skip
 _SOURCE = {"subtasks": "resampled subtasks", "folds": "folds left out"}
 _LACKING = {

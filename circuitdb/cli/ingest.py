@@ -35,8 +35,19 @@ def ingest(
         str | None, typer.Option(metavar="LIST", help="Short for --partition digits=LIST: 1-3 (default) or 1,2,4.")
     ] = None,
     shots: Annotated[
-        int | None, typer.Option(metavar="N", help="Solved questions before the scored one; 3, of a file 0.")
+        int | None,
+        typer.Option(metavar="N", help="Solved questions before the scored one; 3, of a file or without reasoning 0."),
     ] = None,
+    shots_drawn: Annotated[
+        str, typer.Option(metavar="NAME", help="fixed: the same before all questions of a subtask; per-example: anew.")
+    ] = "fixed",
+    chain_of_thought: Annotated[
+        bool, typer.Option("--chain-of-thought", help="Let the model write its reasoning before it answers.")
+    ] = False,
+    reasoning_tokens: Annotated[int, typer.Option(metavar="N", help="How many tokens its reasoning has at most.")] = 64,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="Put prompts through the chat template of an instruct model.")
+    ] = False,
     examples: Annotated[int, typer.Option(metavar="N", help="Questions of each subtask.")] = 16,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="eap-ig, eap, clean-corrupted, eap-ig-activations or exact.")
@@ -94,6 +105,7 @@ def ingest(
     from circuitdb.ingest import load_model
     from circuitdb.ingest.forecast import forecast
     from circuitdb.ingest.plan import Options
+    from circuitdb.ingest.prompts import has_reasoning
     from circuitdb.ingest.run import ingest as run
     from circuitdb.ingest.tasks import registry
     from circuitdb.ingest.tasks.file_task import FileTask
@@ -102,10 +114,11 @@ def ingest(
     given = [*(partition or ()), *([] if digits is None else [f"digits={digits}"])]
     chosen = registry.find(task, registry.read_options(task, given), called=task_name)
     if shots is None:
-        shots = 0 if isinstance(chosen, FileTask) else 3
+        shots = 0 if isinstance(chosen, FileTask) or (chain_of_thought and not has_reasoning(chosen)) else 3
     options = Options(
         method, steps, grid, metric, shots, examples, folds, seed, batch_size, ablation, positions,
-        tuple(against or ()), by_example,
+        tuple(against or ()), by_example, shots_drawn=shots_drawn, chain_of_thought=chain_of_thought,
+        reasoning_tokens=reasoning_tokens, chat=chat,
     )  # fmt: skip
     store = Store(db, timeout=timeout)
     if not dry_run:
