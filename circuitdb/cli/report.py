@@ -24,7 +24,8 @@ def report(
     Example: circuitdb report arithmetic --model gpt2
     """
     from circuitdb.cli import reporting
+    from circuitdb.queries.report import write
 
     found = reporting.ask(ask.database, name, ask.filters)
     target = reporting.require_folder(folder or reporting.folder_of(name))
-    reporting.show(found, reporting.write(found, target), {}, ask.form)
+    reporting.show(found, write(found, target), {}, ask.form)

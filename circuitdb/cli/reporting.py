@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,10 @@ def folder_of(study: str) -> str:
 
 
 def require_folder(path: str) -> Path:
-    """Make the folder of a report and return it. Raises UsageError, before any work is done, if nothing can be written there."""
+    """Make the folder of a report and return it, before any work is done.
+
+    Raises UsageError if nothing can be written there.
+    """
     target = Path(path)
     standing = next((each for each in (target, *target.parents) if each.exists() and not each.is_dir()), None)
     if standing is not None:
@@ -53,9 +56,7 @@ def ask(database: Database, study: str, where: Where) -> Findings:
     if len(set(database.circuits(**where).arrow()["model"].to_pylist())) < 2:
         return found
     training = database.study("training", **where)
-    return replace(
-        found, summary=(*found.summary, *training.summary), findings=(*found.findings, *training.findings)
-    )
+    return replace(found, summary=(*found.summary, *training.summary), findings=(*found.findings, *training.findings))
 
 
 def with_missing(found: Findings, missing: Result) -> Findings:
@@ -63,8 +64,8 @@ def with_missing(found: Findings, missing: Result) -> Findings:
     if not len(missing):
         return found
     answer = (
-        f"No: {count(len(missing), 'part')} of this study could not be scored, for the reasons below. What is said here "
-        "is about the others; the same command tries the missing ones again."
+        f"No: {count(len(missing), 'part')} of this study could not be scored, for the reasons below. What is said "
+        "here is about the others; the same command tries the missing ones again."
     )
     finding = Finding("Is the study complete?", answer, (missing,))
     return replace(found, summary=(answer, *found.summary), findings=(finding, *found.findings))
@@ -80,16 +81,16 @@ def tables(title: str, parts: Mapping[str, Result], form: Form) -> None:
         output.answer(part, form)
 
 
-def show(found: Findings, files: Sequence[Path], parts: Mapping[str, Result], form: Form) -> None:
+def show(found: Findings, page: Path, parts: Mapping[str, Result], form: Form) -> None:
     """Print the summary of the answers, below the tables of other things, and where the report is."""
     if form is Form.JSON:
-        output.page(found.title, {**parts, "findings": _answers(found), "report": _files(files)}, form)
+        where = Result(pa.table({"page": texts([str(page)])}), "Report")
+        output.page(found.title, {**parts, "findings": _answers(found), "report": where}, form)
         return
     tables(found.title, parts, form)
     output.text("\n" if parts else "")
     output.prose(found.title, found.summary)
-    output.text("\n")
-    output.prose("Report", map(str, files))
+    output.text(f"\nThe report is {page}, the same as text beside it.\n")
 
 
 def _answers(found: Findings) -> Result:
@@ -101,7 +102,3 @@ def _answers(found: Findings) -> Result:
         "caveats": texts(" ".join(one.caveats) or None for one in found.findings),
     }
     return Result(pa.table(table), found.title, found.summary)
-
-
-def _files(files: Sequence[Path]) -> Result:
-    return Result(pa.table({"file": texts(map(str, files))}), "Report")

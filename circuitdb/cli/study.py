@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,6 @@ from circuitdb.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from circuitdb.cli.options import Form
     from circuitdb.ingest.studies.run import Planned, Scored, Source, StudyRun
@@ -122,6 +122,7 @@ def _show_plan(planned: Sequence[Planned], study: str, db: str, form: Form) -> b
 def _report(scored: Sequence[Scored], name: str, size: str, database: Database, folder: Path, form: Form) -> bool:
     """Write and print what the study found; whether nothing of it is missing."""
     from circuitdb.cli import reporting, study_tables
+    from circuitdb.queries.report import write
 
     title = f"Circuits of the study {name} ({size}) in {database.path}"
     conditions, missing = study_tables.conditions(scored, database, title), study_tables.failures(scored)
@@ -132,7 +133,7 @@ def _report(scored: Sequence[Scored], name: str, size: str, database: Database, 
         diagnostics.error("No circuit could be scored, so there is no report.")
         return False
     found = reporting.with_missing(reporting.ask(database, name, {"circuits": circuits}), missing)
-    reporting.show(found, reporting.write(found, folder), parts, form)
+    reporting.show(found, write(found, folder), parts, form)
     return not len(missing)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from circuitdb.cli.progress import duration
 from circuitdb.queries.columns import integers, texts
-from circuitdb.queries.result import Result, count
+from circuitdb.queries.result import Result
 
 if TYPE_CHECKING:
     from circuitdb.ingest.forecast import Forecast

@@ -45,7 +45,8 @@ class Condition:
         """The options of its ingest, with the user's changes. Raises UsageError for options that can't be."""
         from circuitdb.ingest.plan import Options
 
-        return Options(**{**self.settings, **changes})
+        settings: Settings = {**self.settings, **changes}
+        return Options(**settings)
 
 
 @dataclass(frozen=True)

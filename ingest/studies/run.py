@@ -9,17 +9,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, Unpack
+from typing import Protocol, TypeAlias, Unpack
 
 import torch
 
 from circuitdb.errors import ModelError, UsageError
-from circuitdb.ingest.forecast import Forecast, forecast
+from circuitdb.ingest.forecast import Forecast, forecast_prepared
 from circuitdb.ingest.models import LoadedModel, load_model
 from circuitdb.ingest.plan import Options
-from circuitdb.ingest.run import Outcome, Silent, Watcher, ingest
+from circuitdb.ingest.prepared import Prepared, prepare_all
+from circuitdb.ingest.run import Outcome, Silent, Watcher, ingest_prepared
 from circuitdb.ingest.studies.condition import Condition, Settings
 from circuitdb.store import Store
+
+Ready: TypeAlias = "tuple[Condition, Prepared | str]"  # a condition, prepared in a model, or the reason why it can't be
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class StudyRun:
             model = self._load(source)
         except ModelError as error:
             return [Planned(source.label, condition.name, reason=str(error)) for condition, _ in self._conditions]
-        return [self._forecast(model, *each) for each in self._conditions]
+        return [self._forecast(model, self._prepare(model, *each)) for each in self._conditions]
 
     def _score_model(self, source: Source) -> list[Scored]:
         try:
@@ -153,8 +156,9 @@ class StudyRun:
         except ModelError as error:
             self._told.unloadable(source.label, str(error))
             return [Scored(source.label, condition.name, reason=str(error)) for condition, _ in self._conditions]
-        self._told.forecast([self._forecast(model, *each) for each in self._conditions])
-        return [self._score(model, *each) for each in self._conditions]
+        prepared = [self._prepare(model, *each) for each in self._conditions]
+        self._told.forecast([self._forecast(model, each) for each in prepared])
+        return [self._score(model, each) for each in prepared]
 
     def _load(self, source: Source) -> LoadedModel:
         # The model before this one is out of reach by now, but its hooks hold each other: only the collector frees it.
@@ -166,20 +170,30 @@ class StudyRun:
             source.path, name=source.name, revision=source.revision, dtype=self._dtype, device=self._device
         )
 
-    def _forecast(self, model: LoadedModel, condition: Condition, options: Options) -> Planned:
+    @staticmethod
+    def _prepare(model: LoadedModel, condition: Condition, options: Options) -> Ready:
         try:
-            found = forecast(self._store, model, condition.task, options)
+            return condition, prepare_all(model, condition.task, options)
+        except ModelError as error:
+            return condition, str(error)
+
+    def _forecast(self, model: LoadedModel, ready: Ready) -> Planned:
+        condition, prepared = ready
+        if isinstance(prepared, str):
+            return Planned(_shown(model), condition.name, reason=prepared, notes=model.notes)
+        try:
+            found = forecast_prepared(self._store, prepared, write=False)
         except ModelError as error:
             return Planned(_shown(model), condition.name, reason=str(error), notes=model.notes)
         return Planned(_shown(model), condition.name, tuple(found), notes=model.notes)
 
-    def _score(self, model: LoadedModel, condition: Condition, options: Options) -> Scored:
+    def _score(self, model: LoadedModel, ready: Ready) -> Scored:
+        condition, prepared = ready
         self._told.condition(condition.name)
-        try:
-            outcomes = ingest(self._store, model, condition.task, options, watcher=self._told)
-        except ModelError as error:
-            self._told.failed(condition.name, str(error), [subtask.name for subtask in condition.task.subtasks()])
-            return Scored(_shown(model), condition.name, reason=str(error), notes=model.notes)
+        if isinstance(prepared, str):
+            self._told.failed(condition.name, prepared, [subtask.name for subtask in condition.task.subtasks()])
+            return Scored(_shown(model), condition.name, reason=prepared, notes=model.notes)
+        outcomes = ingest_prepared(self._store, prepared, watcher=self._told)
         return Scored(_shown(model), condition.name, tuple(outcomes), notes=model.notes)
 
 

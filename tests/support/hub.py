@@ -1,4 +1,4 @@
-"""A hub cache on disk, as `huggingface_hub` lays it out, so that versions of a model can be loaded without a network."""
+"""A hub cache on disk, as `huggingface_hub` lays it out, so that versions of a model load without network."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_the_users_changes_go_over_the_settings() -> None:
 
 
 def test_unknown_names_are_told_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="There is no study 'sport'; choose one of arithmetic, boolean, sports."):
+    with pytest.raises(UsageError, match=r"There is no study 'sport'; choose one of arithmetic, boolean, sports."):
         find("sport")
-    with pytest.raises(UsageError, match="There is no size 'huge'; choose one of tiny, paper."):
+    with pytest.raises(UsageError, match=r"There is no size 'huge'; choose one of tiny, paper."):
         find("boolean").conditions("huge")

@@ -12,6 +12,7 @@ from transformer_lens.model_bridge import TransformerBridge
 import tiny_models
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
+from circuitdb.ingest import models
 from circuitdb.ingest import run as ingest_run
 from circuitdb.ingest.studies import run as study_run
 from circuitdb.ingest.studies.condition import Condition
@@ -95,7 +96,7 @@ def test_conditions_follow_each_other_in_each_model(folders: dict[str, Path], tm
 def test_a_model_is_gone_before_the_next_is_loaded(
     folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load, alive = study_run.load_model, []
+    load, alive = models.load_model, []
     before = _bridges()
 
     def counted(*args: Any, **kwargs: Any) -> Any:
