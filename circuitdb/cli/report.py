@@ -26,6 +26,6 @@ def report(
     from circuitdb.cli import reporting
     from circuitdb.queries.report import write
 
-    found = reporting.ask(ask.database, name, ask.filters)
+    found = ask.database.study(name, **ask.filters)
     target = reporting.require_folder(folder or reporting.folder_of(name))
     reporting.show(found, write(found, target), {}, ask.form)

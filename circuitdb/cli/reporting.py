@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,10 +15,6 @@ from circuitdb.errors import UsageError
 from circuitdb.queries.columns import texts
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.studies.findings import Finding, Findings
-
-if TYPE_CHECKING:
-    from circuitdb.queries.database import Database
-    from circuitdb.queries.selection import Where
 
 
 def folder_of(study: str) -> str:
@@ -45,18 +40,6 @@ def require_folder(path: str) -> Path:
             f"The report can't be written to {path} ({error.strerror}); name another folder with --report."
         ) from error
     return target
-
-
-def ask(database: Database, study: str, where: Where) -> Findings:
-    """The findings of a study and, where its circuits are of several models, how stability goes on over these.
-
-    Raises UsageError where circuits are there, but none of the study's task.
-    """
-    found = database.study(study, **where)
-    if len(set(database.circuits(**where).arrow()["model"].to_pylist())) < 2:
-        return found
-    training = database.study("training", **where)
-    return replace(found, summary=(*found.summary, *training.summary), findings=(*found.findings, *training.findings))
 
 
 def with_missing(found: Findings, missing: Result) -> Findings:
