@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
@@ -19,6 +19,9 @@ from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Where, select
 from circuitdb.queries.statement import run as run_sql
 from circuitdb.records import SELECTIONS
+
+if TYPE_CHECKING:
+    from circuitdb.queries.studies.findings import Findings
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,24 @@ class Database(Groupings, HardCircuits, Evaluations):
             strongest,
             Result(skipped, left_out),
         )
+
+    def study(self, name: str, *, on: str = "signed", **where: Unpack[Where]) -> Findings:
+        """What the circuits of a task say of its models: questions, answers in sentences, tables and figures.
+
+        `name` is arithmetic, boolean, sports or training; the circuits are those that the filters leave and that are
+        of the study's task. `report.write` makes a page of the findings.
+
+        Raises UsageError for a study that there is not, and where circuits are there, but none of the study's task.
+
+        >>> found = db.study("arithmetic")
+        >>> found.findings[0].question
+        'How often is the model right?'
+        >>> found.findings[0].answer.partition(",")[0]
+        'The model is right on 70% of the questions'
+        """
+        from circuitdb.queries.studies import registry  # studies ask a database, so they import this module
+
+        return registry.study(self, name, on=on, **where)
 
     def schema(self, name: str | None = None) -> Result:
         """Tables, views and macros that SQL can ask; with the name of one, its columns.
