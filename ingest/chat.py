@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from circuitdb.errors import ModelError
@@ -17,13 +16,10 @@ from circuitdb.ingest.libraries import one_line
 from circuitdb.ingest.models import LoadedModel
 
 Turn = tuple[str, str]
-_DAY = date(2025, 1, 1)
 # What templates ask for by these names; one that does not is not changed by them.
-_FIXED: dict[str, Any] = {
-    "date_string": _DAY.strftime("%d %b %Y"),
-    "strftime_now": _DAY.strftime,
-    "enable_thinking": False,
-}
+_DAY = "01 Jan 2025"
+_FIXED: dict[str, Any] = {"date_string": _DAY, "enable_thinking": False}
+_CLOCK = "{%- macro strftime_now(format) -%}" + _DAY + "{%- endmacro %}"
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,11 @@ class Chat:
         try:
             return str(
                 tokenizer.apply_chat_template(
-                    messages, tokenize=False, chat_template=self.template, add_generation_prompt=not answered, **_FIXED
+                    messages,
+                    tokenize=False,
+                    chat_template=_CLOCK + self.template,
+                    add_generation_prompt=not answered,
+                    **_FIXED,
                 )
             )
         except Exception as error:  # whatever the template raises

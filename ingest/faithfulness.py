@@ -152,6 +152,11 @@ def _check(model: LoadedModel, circuit: StoredCircuit, cuts: Cuts, readers: Mapp
         raise UsageError(
             f"How answers of {circuit.task} are read is not known here; give run_faithfulness the reader of the task."
         )
+    if circuit.prompt_style == "chain-of-thought" and circuit.positions == "all":
+        raise UsageError(
+            f"The prompts of circuit {circuit.circuit_id} end before its reasoning, and no answer follows there; leave "
+            "it or --generate out."
+        )
     if circuit.ablation == MEAN_POSITIONAL:
         raise UsageError(
             f"Circuit {circuit.circuit_id} ablates by a mean at each position, which written tokens have none of; "

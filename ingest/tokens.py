@@ -41,7 +41,7 @@ def tokenise(
     """
     tokenizer = _tokenizer(model)
     whole = _encode(tokenizer, header + question.solved, special=special)
-    if _unknown(tokenizer) in tokenizer(f"{header}{question.solved}", add_special_tokens=False)["input_ids"]:
+    if _has_unknown(tokenizer, f"{header}{question.solved}"):
         raise TaskError(
             question.told(
                 f"{model.record.name}'s tokenizer has no token for a part of {_short(question.solved)} or of the shots "
@@ -56,7 +56,8 @@ def tokenise(
             _check_bos(tokenizer, ids)
             line = _encode(tokenizer, f"{header}{question.solved}{end}", special=special)
             # Where the end of the line is no token of its own, the answer is all that can be told apart.
-            follows = line if line[: len(ids)] == ids and _unknown(tokenizer) not in line[len(whole) :] else whole
+            known = not _has_unknown(tokenizer, f"{header}{question.solved}{end}")
+            follows = line if known and line[: len(ids)] == ids else whole
             return TokenisedQuestion(question, text, ids, whole[len(ids) :], follows[len(ids) :])
     raise TaskError(
         question.told(
@@ -86,12 +87,17 @@ def starts_with_bos(model: LoadedModel, ids: tuple[int, ...]) -> bool:
     return model.tokenizer is not None and ids[:1] == (model.tokenizer.bos_token_id,)
 
 
-def _unknown(tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """The id of what the tokenizer does not know, which its core may have without the tokenizer itself telling."""
+def _has_unknown(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
+    """Whether the tokenizer does not know a part of the text.
+
+    What stands for it may be a token of another use, such as the end of a text, that the text has in its own right.
+    """
     core = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
-    token = tokenizer.unk_token or getattr(core, "unk_token", None)
-    found = tokenizer.convert_tokens_to_ids(token) if token else None
-    return found if isinstance(found, int) else None
+    token = str(tokenizer.unk_token or getattr(core, "unk_token", None) or "")
+    unknown = tokenizer.convert_tokens_to_ids(token) if token else None
+    return bool(token) and list(tokenizer(text, add_special_tokens=False)["input_ids"]).count(unknown) > text.count(
+        token
+    )
 
 
 def _tokenizer(model: LoadedModel) -> PreTrainedTokenizerBase:
@@ -108,7 +114,7 @@ def _before_token(
     ids = _encode(tokenizer, text)
     _check_bos(tokenizer, ids)
     line = _encode(tokenizer, f"{header}{question.solved}\n")
-    known = line[: len(ids) + 1] == (*ids, answer) and _unknown(tokenizer) not in line[len(ids) :]
+    known = line[: len(ids) + 1] == (*ids, answer) and not _has_unknown(tokenizer, f"{header}{question.solved}\n")
     follows = line[len(ids) :] if known else (answer,)
     return TokenisedQuestion(question, text, ids, (answer,), follows)
 

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from circuitdb import migrations
+from circuitdb import migrations, sqlfiles
 from circuitdb.connection import reading, writing
 from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
 from circuitdb.store import Store
@@ -82,6 +82,28 @@ def test_empty_database_is_migrated_by_a_writer_alone(tmp_path: Path) -> None:
     Store(path).create()
     with reading(path) as connection:
         assert migrations.version_of(connection, str(path)) == migrations.latest() == 9
+
+
+def test_circuits_of_an_older_file_were_asked_in_the_plain_way(tmp_path: Path) -> None:
+    """What schema 8 could not tell was always so: no template, and shots that are fixed where there are any."""
+    path = tmp_path / "circuits.duckdb"
+    names = sqlfiles.names("circuitdb.schema")[:8]
+    with duckdb.connect(str(path)) as connection:
+        for number, name in enumerate(names, start=1):
+            connection.execute(sqlfiles.load("circuitdb.schema", name))
+            connection.execute("INSERT INTO schema_version (version, name) VALUES (?, ?)", [number, name])
+        for i, (style, shots) in enumerate([("few-shot", 3), ("zero-shot", 0), (None, None)], start=1):
+            connection.execute(
+                "INSERT INTO circuit (circuit_id, model_id, subtask_id, graph_id, origin, method, metric, positions, "
+                "ablation, sign_convention, prompt_style, shots, n_folds, n_edges, n_nonfinite, score_digest, "
+                "spec_digest, spec) VALUES (?, 1, 1, 1, 'x', 'x', 'x', 'x', 'x', 'x', ?, ?, 1, 1, 0, 'x', 'x', '{}')",
+                [i, style, shots],
+            )
+    Store(path).create()
+    with reading(path) as connection:
+        assert connection.execute(
+            "SELECT chat, shots_drawn, reasoning_tokens FROM circuit ORDER BY circuit_id"
+        ).fetchall() == [(False, "fixed", None), (False, None, None), (None, None, None)]
 
 
 def test_locked_by_another_process_names_it(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ def arithmetic(a: int, operator: str, b: int) -> str:
     elif operator == "-":
         steps = _difference(a, b)
     elif operator == "*":
-        steps = _product(a, b)
+        steps = _product(a, b, by_first=len(_places(b)) == 1)
     else:
-        steps = _product(b, a // b)
+        steps = _product(b, a // b, by_first=False)
     return f"{', '.join(steps)}."
 
 
@@ -60,9 +60,8 @@ def _difference(a: int, b: int) -> list[str]:
     return steps
 
 
-def _product(a: int, b: int) -> list[str]:
-    """By the places of `b`, or of `a` where `b` has one place alone."""
-    by_first = len(_places(b)) == 1
+def _product(a: int, b: int, *, by_first: bool) -> list[str]:
+    """By the places of `a` or of `b`."""
     parts = [(place, b) if by_first else (a, place) for place in _places(a if by_first else b)]
     steps = [f"{x} * {y} = {x * y}" for x, y in parts]
     if len(parts) > 1:
