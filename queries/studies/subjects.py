@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
-from circuitdb.queries import named, reliability
+from circuitdb.queries import arguments, named, reliability
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.database import Database
 from circuitdb.queries.groupnames import TELLING, group_names
@@ -121,11 +121,13 @@ class Subject:
 def chosen(db: Database, where: Where, fits: Callable[[Member], bool], what: str) -> tuple[Selection, Selection]:
     """(the circuits of a question that fit a study, all of the database).
 
-    Raises UsageError where there are circuits, and none fits; `what` says of which task those are.
+    Where the question names several models, theirs stand in the order of the names. Raises UsageError where there are circuits, and none fits; `what` says of which task those are.
     """
     with reading(db.path, timeout=db.timeout) as connection:
         asked, everything = select(connection, where), select(connection, {})
-    members = tuple(member for member in asked.members if fits(member))
+    order = {name: place for place, name in enumerate(arguments.several("model", where.get("model"), numbers=False))}
+    fitting = (member for member in asked.members if fits(member))
+    members = tuple(sorted(fitting, key=lambda member: order.get(member.group.model, len(order))))
     if asked.members and not members:
         tasks = enumeration(dict.fromkeys(member.group.task for member in asked.members))
         raise UsageError(

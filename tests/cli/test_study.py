@@ -14,6 +14,8 @@ import pytest
 import hub
 import tiny_models
 from circuitdb.connection import reading
+from circuitdb.ingest.forms import INSTRUCTION, LEAD
+from circuitdb.ingest.studies import registry
 from terminals import MAIN, Cli, environment, run, run_in_terminal, tables
 
 GRID = [f"{a}+{b}" for a in (1, 2, 3) for b in (1, 2, 3)]
@@ -22,15 +24,28 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two models that read sums, one that reads anything, one whose weights are not to be read."""
+    """Two models that read sums, one that reads the words of the other studies, one whose weights are not to be read."""
     parent = tmp_path_factory.mktemp("models")
     found = {
         name: tiny_models.llama_folder(parent / name, tiny_models.digit_tokenizer(), seed=seed)
         for seed, name in enumerate(("early", "late", "broken"))
     }
     (found["broken"] / "model.safetensors").write_bytes(b"no weights")
-    found["reader"] = tiny_models.llama_folder(parent / "reader", tiny_models.character_tokenizer(), n_context=2048)
+    words = tiny_models.spaced_tokenizer(*sorted(words_of("boolean") | words_of("sports")))
+    found["reader"] = tiny_models.llama_folder(parent / "reader", words, n_context=512)
     return found
+
+
+def words_of(study: str) -> set[str]:
+    """Every word that a prompt of a study may have."""
+    questions = [
+        question
+        for condition in registry.find(study).conditions("tiny")
+        for subtask in condition.task.subtasks()
+        for question in condition.task.questions(subtask, 100_000, 0)
+    ]
+    texts = [f"{question.solved} {question.reasoning}" for question in questions]
+    return set(" ".join([*texts, INSTRUCTION, LEAD, *(f"{LEAD} {question.answer}." for question in questions)]).split())
 
 
 @pytest.fixture(scope="module")
