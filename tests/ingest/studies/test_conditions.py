@@ -37,18 +37,20 @@ def test_boolean_has_every_set_of_operators_with_and_without_parentheses() -> No
     assert len(names) == 2 * (1 + 3 + 3)
 
 
-@pytest.mark.parametrize(("size", "parts"), [("tiny", 4), ("paper", 5)])
-def test_sports_asks_the_same_with_and_without_reasoning(size: str, parts: int) -> None:
-    few, thinking, few_by_sport, thinking_by_sport = find("sports").conditions(size)
-    assert [c.name for c in (few, thinking, few_by_sport, thinking_by_sport)] == [
-        "few-shot, random parts", "chain of thought, random parts", "few-shot, by sport", "chain of thought, by sport",
-    ]  # fmt: skip
-    for plain, reasoned in ((few, thinking), (few_by_sport, thinking_by_sport)):
+@pytest.mark.parametrize(
+    ("size", "partitions"),
+    [("tiny", {"random parts": 4}), ("paper", {"random parts": 5, "by sport": 7})],
+)
+def test_sports_asks_the_same_with_and_without_reasoning(size: str, partitions: dict[str, int]) -> None:
+    conditions = find("sports").conditions(size)
+    assert [c.name for c in conditions] == [
+        f"{style}, {partition}" for partition in partitions for style in ("few-shot", "chain of thought")
+    ]
+    for plain, reasoned, n_subtasks in zip(conditions[::2], conditions[1::2], partitions.values(), strict=True):
         assert plain.task == reasoned.task
+        assert len(plain.task.subtasks()) == n_subtasks
         assert {**plain.settings, "chain_of_thought": True} == reasoned.settings
         assert [one.options().prompt_style for one in (plain, reasoned)] == ["few-shot", "chain-of-thought"]
-    assert [subtask.name for subtask in few.task.subtasks()] == [f"part {i} of {parts}" for i in range(1, parts + 1)]
-    assert len(few_by_sport.task.subtasks()) == 7
 
 
 @pytest.mark.parametrize(("study", "size"), EVERY)
