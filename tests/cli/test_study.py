@@ -221,7 +221,7 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(folders: dict[str, 
     done = cli(*arithmetic(folders["early"], folders["broken"], more=("--dry-run", "--json")))
     assert (done.code, list(tmp_path.iterdir())) == (1, [])
     answer = json.loads(done.out)
-    assert answer["title"] == "9 of 18 circuits of the study arithmetic (tiny) to score into c.duckdb"
+    assert answer["title"] == "9 of 9 circuits of the study arithmetic (tiny) to score into c.duckdb"
     plan, broken = answer["plan"]["rows"]
     assert (plan["n_missing"], plan["n_stored"], plan["n_failed"], plan["n_pairs"]) == (9, 0, 0, 72)
     assert plan["disk_mb"] == pytest.approx(9 * int(4.3 * 3 * 110) / 1e6)
