@@ -26,7 +26,11 @@ _SHOWN, _FEW = 12, 5
 def contained(db: Database, subject: Subject) -> Finding:
     """Which hard circuits lie in which, beside what chance would share?"""
     cut, options = _cut(subject, prune=True)
-    found = replace(db.containment(circuits=subject.selection.ids, **cut), labels=subject.selection.labels)
+    found = db.containment(circuits=subject.selection.ids, **cut)
+    if not np.median(found.n):  # few edges of most circuits are on a path: without pruning there is more to compare
+        cut, options = _cut(subject, prune=False)
+        found = db.containment(circuits=subject.selection.ids, **cut)
+    found = replace(found, labels=subject.selection.labels)
     rows = found.table
     share = _doubles(rows, "share_of_a")
     expected = _doubles(rows, "expected_share")
@@ -47,7 +51,8 @@ def contained(db: Database, subject: Subject) -> Finding:
             within += f"{listed(nearest[: min(n_inside, _FEW)])}."
         else:
             within = f"None lies for {percent(_CONTAINED)} or more in another; the nearest is {nearest[0]}."
-        how = f"Each circuit is cut to {_words(subject, cut)}, and of these to what is on a path from input to logits."
+        path = ", and of these to what is on a path from input to logits" if cut.get("prune") else ""
+        how = f"Each circuit is cut to {_words(subject, cut)}{path}."
         answer = joined([how, overall, within])
     title = f"The {count(len(order), 'pair')} of which most is contained; share_of_a is the share of a's edges in b"
     figure = Figure(
@@ -130,7 +135,7 @@ def _cut(subject: Subject, *, prune: bool) -> tuple[Cutting, tuple[str, ...]]:
 def _words(subject: Subject, cut: Cutting) -> str:
     n_edges = subject.members[0].n_edges
     size = cut.get("top") or max(1, round(_SMALL_SHARE * n_edges))
-    return f"{'its' if cut.get('prune') else 'the'} {size:,} strongest of {n_edges:,} edges"
+    return f"the {size:,} strongest of {n_edges:,} edges"
 
 
 def _doubles(table: pa.Table, name: str) -> np.ndarray:

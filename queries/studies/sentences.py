@@ -15,6 +15,8 @@ def percent(value: float) -> str:
     """A share as 34%; not rounded to 0% or 100% where it is neither."""
     if math.isnan(value):
         return "an unknown share"
+    if 0 < value < 0.0005:
+        return "less than 0.1%"
     if 0 < value < 0.01 or 0.99 < value < 1:
         return f"{value:.1%}"
     return f"{value:.0%}"

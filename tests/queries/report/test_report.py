@@ -14,11 +14,12 @@ import pytest
 
 import planted
 from circuitdb.errors import UsageError
-from circuitdb.queries import Database
+from circuitdb.queries import Database, studyplots
 from circuitdb.queries.report import write
+from circuitdb.queries.report.drawings import svg
 from circuitdb.queries.report.markdown import escaped
 from circuitdb.queries.report.tables import text
-from circuitdb.queries.studies.findings import Findings
+from circuitdb.queries.studies.findings import Figure, Findings
 from circuitdb.store import Store
 from planted import SHAPE, arithmetic, sports
 from stores import circuit, model
@@ -165,6 +166,13 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     assert all(line.count(" | ") == line.replace("\\|", "").count(" | ") for line in markdown.splitlines())
     for path in (folder / "figures").iterdir():
         ET.parse(path)
+
+
+def test_a_dollar_sign_begins_no_formula() -> None:
+    one = np.array([0.5])
+    name = r"$\nothing$"  # as a formula an error
+    figure = Figure("x", name, "y", lambda: studyplots.intervals([name], one, one, one, name))
+    assert "<svg" in svg(figure)
 
 
 def test_a_report_takes_the_place_of_another(tmp_path: Path, found: Findings) -> None:

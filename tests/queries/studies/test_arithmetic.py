@@ -75,6 +75,9 @@ def test_planted_families_are_named(found: Findings) -> None:
         (6, "second operand longer"), (6, "first operand longer"), (4, "equal digit counts"),
     ]  # fmt: skip
     assert at_06.rows()[2]["members"] == "1+1, 2+2, 3+3, 4+4"
+    own = {row["subtask"]: float(str(row["reliability"])) for row in answer(found, "Are the circuits").tables[0].rows()}
+    median = np.median([own[name] for name in ("1+1", "2+2", "3+3", "4+4")])
+    assert at_06.rows()[2]["median_reliability"] == pytest.approx(median)
     assert "At alpha = 0.6 there are 3 families" in one.answer
     assert "C, equal digit counts ((1, 1), (2, 2), (3, 3) and (4, 4))" in one.answer
 
@@ -167,12 +170,22 @@ def test_accuracy_and_similarity_are_correlated_as_by_the_database(db: Database,
 def test_hard_circuits(db: Database, found: Findings) -> None:
     one = answer(found, "Which hard circuits")
     rows = db.containment(share=0.1, prune=True).table.to_pylist()
+    assert one.commands == ("circuitdb containment --share 0.1 --prune",)
     shares = [row["share_of_a"] for row in rows if row["share_of_a"] is not None]
     assert f"On average {np.mean(shares):.0%} of a circuit's edges" in one.answer
     assert one.tables[0].rows()[0]["share_of_a"] == max(shares)
+    # Nothing of these three is on a path, so that they are not pruned.
+    none = answer(db.study("arithmetic", subtask=["1+2", "1+3", "1+4"]), "Which hard circuits")
+    assert not db.containment(share=0.1, prune=True, subtask=["1+2", "1+3", "1+4"]).n.any()
+    assert none.commands[0].endswith("--share 0.1")
+    assert "Each circuit is cut to the 48 strongest of 479 edges. On average" in none.answer
     core = answer(found, "Which edges and nodes")
     n_core = sum(row["kind"] == "core" for row in db.inclusion(share=0.1).rows())
-    assert f"{n_core} edges are in all 16 circuits" in core.answer
+    assert f"{n_core} edges are in all 16 circuits (less than 0.01 by chance)" in core.answer
+    two = answer(db.study("arithmetic", subtask=["1+1", "2+2"]), "Which edges and nodes")
+    # 48 of 479 edges each: 479 * (48 / 479)^2 = 4.81, as `inclusion` has it.
+    assert "in all 2 circuits (4.81 by chance)" in two.answer
+    assert "(core; 4.81 by chance)" in db.inclusion(share=0.1, subtask=["1+1", "2+2"]).title
 
 
 def test_one_family_of_all(tmp_path: Path) -> None:
