@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-import terminals
 import tiny_models
 from circuitdb.connection import reading
+
+if TYPE_CHECKING:
+    from terminals import Cli
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +30,7 @@ def small(folder: Path, *more: str) -> list[str]:
     ]  # fmt: skip
 
 
-def test_conditions_are_stored_and_told_apart(folder: Path, tmp_path: Path, cli: terminals.Cli) -> None:
+def test_conditions_are_stored_and_told_apart(folder: Path, tmp_path: Path, cli: Cli) -> None:
     thought = ["--chain-of-thought", "--reasoning-tokens", "6"]
     ways = [
         [], [*thought, "--shots", "3"], ["--chat"], [*thought, "--chat", "--shots", "0"],
@@ -51,7 +54,8 @@ def test_conditions_are_stored_and_told_apart(folder: Path, tmp_path: Path, cli:
             ("few-shot", 2, "per-example", None, False, 4),
         ]
         assert connection.execute(
-            "SELECT prompt_style, count(reasoning) > 0 FROM example JOIN circuit USING (circuit_id) GROUP BY ALL ORDER BY 1"
+            "SELECT prompt_style, count(reasoning) > 0 FROM example JOIN circuit USING (circuit_id) "
+            "GROUP BY ALL ORDER BY 1"
         ).fetchall() == [("chain-of-thought", True), ("few-shot", False)]
 
     db = ("--db", "c.duckdb")
@@ -80,9 +84,7 @@ def test_conditions_are_stored_and_told_apart(folder: Path, tmp_path: Path, cli:
     assert "reasoning_tokens" in shown.out
 
 
-def test_a_task_without_worked_reasoning_is_asked_without_shots(
-    folder: Path, tmp_path: Path, cli: terminals.Cli
-) -> None:
+def test_a_task_without_worked_reasoning_is_asked_without_shots(folder: Path, tmp_path: Path, cli: Cli) -> None:
     command = ["ingest", "--model", str(folder), "--db", "c.duckdb", "--task", "dates", "--partition", "unit=days",
                "--partition", "span=3", "--examples", "8", "--folds", "1", "--steps", "2", "--positions", "all",
                "--chain-of-thought", "--reasoning-tokens", "4"]  # fmt: skip
@@ -108,16 +110,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "code", "message"), REFUSED, ids=[" ".join(case[0]) for case in REFUSED])
-def test_refusals_are_one_sentence(
-    folder: Path, cli: terminals.Cli, options: list[str], code: int, message: str
-) -> None:
+def test_refusals_are_one_sentence(folder: Path, cli: Cli, options: list[str], code: int, message: str) -> None:
     run = cli(*small(folder, *options))
     assert (run.code, run.out) == (code, "")
     assert message in " ".join(run.err.split())
     assert "Traceback" not in run.err
 
 
-def test_a_model_without_a_template_is_refused(tmp_path: Path, cli: terminals.Cli) -> None:
+def test_a_model_without_a_template_is_refused(tmp_path: Path, cli: Cli) -> None:
     plain = tiny_models.llama_folder(tmp_path / "plain", tiny_models.digit_tokenizer())
     run = cli(*small(plain, "--chat"))
     assert (run.code, run.out) == (1, "")

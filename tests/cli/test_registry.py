@@ -6,10 +6,10 @@ import doctest
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-import terminals
 import tiny_models
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
@@ -20,6 +20,9 @@ from circuitdb.ingest.tasks.partition import Numbers
 from circuitdb.ingest.tasks.task import Question
 from circuitdb.records import Subtask
 from circuitdb.store import Store
+
+if TYPE_CHECKING:
+    from terminals import Cli
 
 DOUBLING = """
 from circuitdb.ingest import Question
@@ -112,38 +115,38 @@ def test_the_options_of_a_registered_task_are_checked() -> None:
     digits = Numbers("digits", "Digits.", 1, 3, "1")
     registry.register("sums", lambda options: Addition(digits.chosen(options), name="sums"), [digits])
     assert [s.name for s in registry.find("sums", {"digits": "1-2"}).subtasks()] == ["1+1", "1+2", "2+1", "2+2"]
-    with pytest.raises(UsageError, match="The partition of sums has no 'digit'; did you mean digits?"):
+    with pytest.raises(UsageError, match=r"The partition of sums has no 'digit'; did you mean digits\?"):
         registry.find("sums", {"digit": "1"})
     registry.register("plain", lambda _: Addition((1,), name="plain"))
-    with pytest.raises(UsageError, match="The partition of plain has no 'x'; it has no options"):
+    with pytest.raises(UsageError, match=r"The partition of plain has no 'x'; it has no options"):
         registry.find("plain", {"x": "1"})
 
 
 @pytest.mark.parametrize("name", ["", "my task", "my.csv", "a/b", "1st", "-a", 3, None])
 def test_odd_names_are_refused(name: object) -> None:
-    with pytest.raises(UsageError, match="A task is called by letters, digits, - and _, a letter first, not "):
+    with pytest.raises(UsageError, match=r"A task is called by letters, digits, - and _, a letter first, not "):
         registry.register(name, lambda _: Halves())  # type: ignore[arg-type]
 
 
 def test_a_name_is_taken_once() -> None:
-    with pytest.raises(UsageError, match="There is a task addition already; give yours another name."):
+    with pytest.raises(UsageError, match=r"There is a task addition already; give yours another name\."):
         registry.register("addition", lambda _: Halves())
     registry.register("halves", lambda _: Halves())
-    with pytest.raises(UsageError, match="There is a task halves already"):
+    with pytest.raises(UsageError, match=r"There is a task halves already"):
         registry.register("halves", lambda _: Halves())
 
 
 def test_parts_of_the_wrong_kind() -> None:
-    with pytest.raises(UsageError, match="What makes the task halves must be a function of its options, not "):
+    with pytest.raises(UsageError, match=r"What makes the task halves must be a function of its options, not "):
         registry.register("halves", Halves())  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="The options of the task halves must be a tuple of Numbers and Words."):
+    with pytest.raises(UsageError, match=r"The options of the task halves must be a tuple of Numbers and Words\."):
         registry.register("halves", lambda _: Halves(), ["digits"])  # type: ignore[list-item]
     with pytest.raises(
-        UsageError, match="What reads the answers of the task halves must be a function of a text, not "
+        UsageError, match=r"What reads the answers of the task halves must be a function of a text, not "
     ):
         registry.register("halves", lambda _: Halves(), reader="first")  # type: ignore[arg-type]
     registry.register("quarters", lambda _: Halves())
-    with pytest.raises(UsageError, match="The task quarters calls itself 'halves'; both names must be the same."):
+    with pytest.raises(UsageError, match=r"The task quarters calls itself 'halves'; both names must be the same\."):
         registry.find("quarters", {})
 
 
@@ -152,7 +155,7 @@ def test_the_example_of_register() -> None:
     assert doctest.DocTestRunner().run(example) == (0, 3)
 
 
-def test_a_task_of_an_installed_package(install: Install, cli: terminals.Cli, tmp_path: Path) -> None:
+def test_a_task_of_an_installed_package(install: Install, cli: Cli, tmp_path: Path) -> None:
     install("my-tasks", "doubling", DOUBLING.format(name="doubling"))
     rows = {row["task"]: row for row in cli("tasks").table}
     assert (rows["doubling"]["question"], rows["doubling"]["answer"]) == ("1 + 1 =", "2")
@@ -163,7 +166,7 @@ def test_a_task_of_an_installed_package(install: Install, cli: terminals.Cli, tm
         "--examples", "6", "--steps", "2",
     )  # fmt: skip
     assert [(row["subtask"], row["status"]) for row in run.table] == [("1", "stored"), ("2", "stored")]
-    with pytest.raises(UsageError, match="There is a task doubling already"):
+    with pytest.raises(UsageError, match=r"There is a task doubling already"):
         registry.register("doubling", lambda _: Halves())
 
 
@@ -181,7 +184,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("code", "value", "message"), BROKEN, ids=["import", "kind", "name", "own name"])
 def test_a_broken_package_is_named(
-    install: Install, cli: terminals.Cli, code: str, value: str, message: str, monkeypatch: pytest.MonkeyPatch
+    install: Install, cli: Cli, code: str, value: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(__import__("sys").modules, "p", raising=False)
     install("p", "odd", code, value)
@@ -200,12 +203,12 @@ def test_two_tasks_of_one_name_are_never_guessed_between(install: Install) -> No
         registry.find("twice", {})
     with pytest.raises(
         UsageError,
-        match="Several tasks are called addition, of circuitdb itself and the package p3; uninstall or rename all but",
+        match=r"Several tasks are called addition, of circuitdb itself and the package p3; uninstall or rename all but",
     ):
         registry.find("addition", {})
 
 
 def test_a_package_may_not_offer_an_odd_name(install: Install) -> None:
     install("p4", "my task", DOUBLING.format(name="my task"))
-    with pytest.raises(UsageError, match="the package p4 calls a task 'my task'; letters, digits, - and _ can be"):
+    with pytest.raises(UsageError, match=r"the package p4 calls a task 'my task'; letters, digits, - and _ can be"):
         registry.find("my task", {})

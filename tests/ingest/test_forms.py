@@ -146,7 +146,7 @@ def test_a_template_is_stored_once_and_counts_for_the_spec(talking: LoadedModel,
         ask = connection.execute
         assert ask("SELECT template FROM chat_template").fetchall() == [(tiny_models.TEMPLATE,)]
         assert ask(
-            "SELECT circuit_id, s.prompt_style, s.chat, bos FROM circuits AS s JOIN circuit USING (circuit_id) ORDER BY 1"
+            "SELECT circuit_id, prompt_style, chat, bos FROM circuit ORDER BY 1"
         ).fetchall() == [
             (1, "few-shot", True, True), (2, "few-shot", True, True), (3, "few-shot", False, True),
             (4, "chain-of-thought", True, True),
