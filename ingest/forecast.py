@@ -18,12 +18,11 @@ from circuitdb.ingest.exact_scores import exact_work
 from circuitdb.ingest.jobs import Job
 from circuitdb.ingest.memory import Length
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.plan import Options, prepare
-from circuitdb.ingest.reasoning import Draft
+from circuitdb.ingest.plan import Options
+from circuitdb.ingest.prepared import Prepared, Unfit, prepare_all
 from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.sequences import groups
 from circuitdb.ingest.tasks.task import Task
-from circuitdb.ingest.tokens import spelt
 from circuitdb.store import Store, read_finished
 
 # DuckDB's bytes for the score of one edge, measured on 500 circuits of 123,211 edges.
@@ -54,27 +53,59 @@ def forecast(store: Store, model: LoadedModel, task: Task, options: Options) -> 
 
     Raises UsageError and ModelError as `ingest` does.
     """
-    scorer = options.scorer(model)
-    task = spelt(model, task)
-    stored = read_finished(store, by_example=options.by_example) if Path(store.path).exists() else {}
-    planned: list[Job | Draft | Forecast] = []
-    for subtask in task.subtasks():
+    return forecast_prepared(store, prepare_all(model, task, options))
+
+
+def forecast_prepared(store: Store, prepared: Prepared, *, write: bool = True) -> list[Forecast]:
+    """The same of subtasks that are prepared.
+
+    Without `write` a chain of thought is written for one circuit alone, and the others are taken to take as long; their
+    tokens and pairs are not known then.
+    """
+    by_example = prepared.options.by_example
+    stored = read_finished(store, by_example=by_example) if Path(store.path).exists() else {}
+    missing = prepared.missing(stored)
+    first, writing, failed = _written(prepared, missing, every=write)
+    speed = 0.0 if first is None else _seconds_per_work(prepared.scorer, groups(first.sequences)[0][0])
+    found = []
+    for place, part in enumerate(prepared.parts):
+        if isinstance(part, Unfit):
+            found.append(Forecast(part.subtask, "failed", reason=part.reason))
+        elif place in failed:
+            found.append(Forecast(part.subtask.name, "failed", reason=failed[place]))
+        elif isinstance(part, Job):
+            found.append(_forecast(prepared, part, speed, missing=place in missing))
+        elif first is not None and place in missing:
+            like = _forecast(prepared, first, speed, missing=True)
+            found.append(
+                Forecast(
+                    part.subtask.name, "missing", batch_size=like.batch_size, memory=like.memory, disk=like.disk,
+                    seconds=writing + (like.seconds or 0.0),
+                )
+            )  # fmt: skip
+        else:
+            found.append(Forecast(part.subtask.name, "stored", disk=0, seconds=0.0))
+    return found
+
+
+def _written(prepared: Prepared, missing: Sequence[int], *, every: bool) -> tuple[Job | None, float, dict[int, str]]:
+    """(the first of the missing circuits that can be scored, seconds of writing for it, by place why others can't be).
+
+    A chain of thought is written for it alone, or for `every` circuit: pairs are known once the model has written.
+    """
+    first, seconds, failed = None, 0.0, {}
+    for place in missing:
+        if first is not None and not every:
+            break
+        start = time.perf_counter()
         try:
-            job = prepare(model, task, subtask, options)
-            # Pairs are known once the model has written; for what is stored already it need not.
-            planned.append(job.written() if isinstance(job, Draft) and job.spec_digest not in stored else job)
+            job = prepared.written(place)
         except TaskError as error:
-            planned.append(Forecast(subtask.name, "failed", reason=str(error)))
-    missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
-    speed = _seconds_per_work(scorer, groups(missing[0].sequences)[0][0]) if missing else 0.0
-    return [
-        job
-        if isinstance(job, Forecast)
-        else Forecast(job.subtask.name, "stored", disk=0, seconds=0.0)
-        if isinstance(job, Draft)
-        else _forecast(scorer, job, options, speed, missing=job in missing)
-        for job in planned
-    ]
+            failed[place] = str(error)
+            continue
+        if first is None:
+            first, seconds = job, time.perf_counter() - start
+    return first, seconds, failed
 
 
 def seconds_for(scorer: Scorer, circuits: Sequence[Sequence[Group]]) -> list[float]:
@@ -88,7 +119,8 @@ def example_bytes(n_examples: int, shape: GraphShape) -> int:
     return int(_BYTES_A_SCORE * n_examples * shape.n_edges)
 
 
-def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missing: bool) -> Forecast:
+def _forecast(prepared: Prepared, job: Job, speed: float, *, missing: bool) -> Forecast:
+    scorer, options = prepared.scorer, prepared.options
     scored, _ = groups(job.sequences)
     longest = max(scored, key=lambda group: group.n_positions)
     shared = scorer.rounds.n_shared(longest)
