@@ -11,11 +11,12 @@ import re
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from circuitdb import migrations, stopping
 from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
@@ -136,6 +137,27 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+@contextmanager
+def registered(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> Iterator[None]:
+    """Statements find these tables by their names, before those of the database, until one leaves."""
+    there: list[str] = []
+    try:
+        for name, table in tables.items():
+            connection.register(name, table)
+            there.append(name)
+        yield
+    finally:
+        for name in there:
+            connection.unregister(name)
+
+
+def append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    """Add rows to a table, column by column of the same name."""
+    if rows.num_rows:
+        with registered(connection, {"arriving": rows}):
+            connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arriving")
 
 
 def _create(name: str) -> None:

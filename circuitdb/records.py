@@ -65,6 +65,7 @@ class Example:
     clean_ids: Sequence[int] | None = None
     corrupted_ids: Sequence[int] | None = None
     labels: Sequence[Sequence[int]] | None = None
+    reasoning: str | None = None
 
     @property
     def used(self) -> bool:
@@ -74,7 +75,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The model's share of right answers on a circuit's questions: value in 0..1, its standard error, n."""
+    """The model's share of right answers on a circuit's questions: value in 0..1, its standard error, n.
+
+    `metric` and `filter` say how an answer was got and judged: as it was written, or chosen among given ones.
+    """
 
     value: float
     stderr: float | None
@@ -115,7 +119,10 @@ class Faithfulness:
 
 @dataclass(frozen=True)
 class Circuit:
-    """One soft circuit's provenance; `spec` holds all that decides its scores and is the resume key."""
+    """One soft circuit's provenance; `spec` holds all that decides its scores and is the resume key.
+
+    `chat_template` is the text of the template that its prompts went through, None where they went through none.
+    """
 
     model: Model
     subtask: Subtask
@@ -138,10 +145,15 @@ class Circuit:
     metric_corrupted: float | None = None
     bos: bool | None = None
     padding: str | None = None
+    n_padded: int | None = None
     dtype: str | None = None
     device: str | None = None
     batch_size: int | None = None
     software: dict[str, Json] | None = None
+    shots_drawn: str | None = None
+    reasoning_tokens: int | None = None
+    chat: bool | None = None
+    chat_template: str | None = None
     started_at: datetime | None = None
     wall_time_s: float | None = None
 

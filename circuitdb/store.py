@@ -6,6 +6,7 @@ go on.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from circuitdb import batches, sqlfiles
 from circuitdb.batches import ExampleBatch, ScoreBatch
-from circuitdb.connection import file_name, reading, transaction, writing
+from circuitdb.connection import append, file_name, reading, registered, transaction, writing
 from circuitdb.errors import ScoreError
 from circuitdb.graph import GraphShape
 from circuitdb.records import Accuracy, Circuit, Example, Faithfulness, Model, Subtask, canonical_json
@@ -58,7 +59,7 @@ class Store:
         *,
         examples: Sequence[Example] = (),
         by_example: npt.ArrayLike | None = None,
-        accuracy: Accuracy | None = None,
+        accuracy: Accuracy | Sequence[Accuracy] | None = None,
         replace: bool = False,
     ) -> int:
         """Store one circuit and return its id.
@@ -69,7 +70,7 @@ class Store:
             folds: [n_folds, n_edges], the scores of each fold of the examples alone.
             examples: its questions, scored and skipped.
             by_example: [n_used, n_edges], the scores of each scored example alone, in the order of `examples`.
-            accuracy: the model's share of right answers on them.
+            accuracy: the model's share of right answers on them, judged in one way or in several.
             replace: put it in the place of a stored circuit of the same spec; otherwise that one is kept, given the
                 scores of single examples if it has none, and its id returned.
 
@@ -96,18 +97,20 @@ class Store:
                 if old is not None:
                     _delete(connection, old, successor=circuit_id)
                 _insert_circuit(connection, circuit, batch, (circuit_id, model_id, subtask_id, graph_id))
-                _append(connection, "edge_score", batch.score_table(circuit_id))
-                _append(connection, "fold_score", batch.fold_table(circuit_id))
-                _append(connection, "example", _example_table(circuit_id, examples))
+                append(connection, "edge_score", batch.score_table(circuit_id))
+                append(connection, "fold_score", batch.fold_table(circuit_id))
+                append(connection, "example", _example_table(circuit_id, examples))
                 for rows in single.tables(circuit_id):
-                    _append(connection, "example_score", rows)
-                if accuracy is not None:
+                    append(connection, "example_score", rows)
+                for share in () if accuracy is None else [accuracy] if isinstance(accuracy, Accuracy) else accuracy:
                     evaluation: dict[str, object] = {
                         "model_id": model_id, "subtask_id": subtask_id, "circuit_id": circuit_id,
-                        "metric": accuracy.metric, "filter": accuracy.filter, "value": accuracy.value,
-                        "stderr": accuracy.stderr, "n": accuracy.n, "source": "circuitdb",
+                        "metric": share.metric, "filter": share.filter, "value": share.value,
+                        "stderr": share.stderr, "n": share.n, "source": "circuitdb",
                     }  # fmt: skip
                     _insert(connection, "evaluation", evaluation)
+                if circuit.chat_template is not None:
+                    _add_template(connection, circuit.chat_template)
             # Closing the file does it too, but here a failure, such as a full disk, is raised.
             connection.execute("CHECKPOINT")
         return circuit_id
@@ -130,10 +133,9 @@ class Store:
                 for circuit_id in sorted({i for row in rows for i in (row.circuit_id, row.data_circuit_id)}):
                     if _one(connection, "SELECT 1 FROM circuit WHERE circuit_id = ?", [circuit_id]) is None:
                         raise ScoreError(f"Circuit {circuit_id} was replaced while it was being run; run it again.")
-                connection.register("arriving", table)
-                connection.execute(sqlfiles.load("circuitdb.sql", "forget_faithfulness"))
-                connection.unregister("arriving")
-                _append(connection, "faithfulness", table)
+                with registered(connection, {"arriving": table}):
+                    connection.execute(sqlfiles.load("circuitdb.sql", "forget_faithfulness"))
+                append(connection, "faithfulness", table)
             connection.execute("CHECKPOINT")
 
 
@@ -167,16 +169,6 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, row: Mapping[str,
     connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", list(row.values()))
 
 
-def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
-    if not rows.num_rows:
-        return
-    connection.register("arriving", rows)
-    try:
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arriving")
-    finally:
-        connection.unregister("arriving")
-
-
 def _graph(connection: duckdb.DuckDBPyConnection, shape: GraphShape) -> int:
     key = [shape.n_layers, shape.n_heads, shape.parallel]
     found = _one(connection, "SELECT graph_id FROM graph WHERE n_layers = ? AND n_heads = ? AND parallel = ?", key)
@@ -189,8 +181,8 @@ def _graph(connection: duckdb.DuckDBPyConnection, shape: GraphShape) -> int:
         "n_nodes": nodes.num_rows, "n_edges": edges.num_rows,
     }  # fmt: skip
     _insert(connection, "graph", row)
-    _append(connection, "node", nodes)
-    _append(connection, "edge", edges)
+    append(connection, "node", nodes)
+    append(connection, "edge", edges)
     return graph_id
 
 
@@ -238,6 +230,12 @@ def _subtask(connection: duckdb.DuckDBPyConnection, subtask: Subtask) -> int:
     return subtask_id
 
 
+def _add_template(connection: duckdb.DuckDBPyConnection, template: str) -> None:
+    key = hashlib.sha256(template.encode()).hexdigest()
+    if _one(connection, "SELECT count(*) FROM chat_template WHERE digest = ?", [key]) == 0:
+        _insert(connection, "chat_template", {"digest": key, "template": template})
+
+
 def _insert_circuit(
     connection: duckdb.DuckDBPyConnection, circuit: Circuit, batch: ScoreBatch, ids: tuple[int, int, int, int]
 ) -> None:
@@ -248,9 +246,11 @@ def _insert_circuit(
         "metric": circuit.metric, "positions": circuit.positions, "contrast": circuit.contrast,
         "ablation": circuit.ablation,
         "sign_convention": circuit.sign_convention, "prompt_style": circuit.prompt_style, "shots": circuit.shots,
+        "shots_drawn": circuit.shots_drawn, "reasoning_tokens": circuit.reasoning_tokens, "chat": circuit.chat,
         "seed": circuit.seed, "n_examples": circuit.n_examples, "n_skipped": circuit.n_skipped,
         "n_folds": len(batch.folds), "metric_clean": circuit.metric_clean,
         "metric_corrupted": circuit.metric_corrupted, "bos": circuit.bos, "padding": circuit.padding,
+        "n_padded": circuit.n_padded,
         "dtype": circuit.dtype, "device": circuit.device, "batch_size": circuit.batch_size,
         "software": None if circuit.software is None else canonical_json(circuit.software),
         "started_at": circuit.started_at or datetime.now(UTC), "wall_time_s": circuit.wall_time_s,
@@ -278,6 +278,7 @@ def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:
             "clean_ids": pa.array([e.clean_ids for e in examples], pa.list_(pa.int32())),
             "corrupted_ids": pa.array([e.corrupted_ids for e in examples], pa.list_(pa.int32())),
             "labels": pa.array([e.labels for e in examples], pa.list_(pa.list_(pa.int32()))),
+            "reasoning": pa.array([e.reasoning for e in examples], pa.string()),
         }
     )
 
@@ -286,7 +287,7 @@ def _add_examples(connection: duckdb.DuckDBPyConnection, circuit_id: int, single
     """Give a stored circuit the scores of its single examples, if it has none yet."""
     if _one(connection, "SELECT count(*) FROM example_score WHERE circuit_id = ?", [circuit_id]) == 0:
         for rows in single.tables(circuit_id):
-            _append(connection, "example_score", rows)
+            append(connection, "example_score", rows)
 
 
 def _delete(connection: duckdb.DuckDBPyConnection, circuit_id: int, *, successor: int) -> None:

@@ -43,6 +43,7 @@ class StoredCircuit:
     contrast: str | None
     ablation: str
     dtype: str | None
+    prompt_style: str | None
     scores: npt.NDArray[np.float32]
     examples: tuple[StoredExample, ...]
 
@@ -73,6 +74,7 @@ def read_circuit(path: str | os.PathLike[str], circuit_id: int, *, timeout: floa
         contrast=row[10],
         ablation=row[11],
         dtype=row[12],
+        prompt_style=row[13],
         scores=np.ma.filled(scores, np.nan).astype(np.float32),
         examples=tuple(
             StoredExample(tuple(clean), tuple(corrupted), tuple(map(tuple, labels)), n_prompt, answer)

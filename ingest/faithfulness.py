@@ -19,6 +19,7 @@ import torch
 from circuitdb.cuts import Strongest, strongest
 from circuitdb.errors import UsageError
 from circuitdb.ingest import metrics
+from circuitdb.ingest.alignment import EQUAL, LEFT_PAD
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.circuits import CircuitRunner, CircuitValues, Progress
 from circuitdb.ingest.methods import MEAN_POSITIONAL, PATCHING, ZERO
@@ -94,10 +95,10 @@ def run_faithfulness(
         ModelError: a model whose edges can't be told apart.
         StoreError: the database can't be written.
     """
-    read = {**registry.READERS, **(readers or {})}
     if not all(type(i) is int for i in circuit_ids):
         raise UsageError(f"Circuits are named by their numbers, not {list(circuit_ids)!r}.")
     circuits = [read_circuit(store.path, i, timeout=store.timeout) for i in circuit_ids]
+    read = {**registry.readers({c.task for c in circuits} if cuts.generate else ()), **(readers or {})}
     left_out = {c.circuit_id: reason for c in circuits if (reason := _unfit(model, c)) is not None}
     own = [circuit for circuit in circuits if circuit.circuit_id not in left_out]
     for reason in sorted(set(left_out.values())):
@@ -151,6 +152,11 @@ def _check(model: LoadedModel, circuit: StoredCircuit, cuts: Cuts, readers: Mapp
     if circuit.task not in readers:
         raise UsageError(
             f"How answers of {circuit.task} are read is not known here; give run_faithfulness the reader of the task."
+        )
+    if circuit.prompt_style == "chain-of-thought" and circuit.positions == "all":
+        raise UsageError(
+            f"The prompts of circuit {circuit.circuit_id} end before its reasoning, and no answer follows there; leave "
+            "it or --generate out."
         )
     if circuit.ablation == MEAN_POSITIONAL:
         raise UsageError(
@@ -239,14 +245,13 @@ class _Pair:
         tokenizer, right = self.runner.model.tokenizer, 0
         if tokenizer is None:
             raise AssertionError("checked before the first pass")
-        for length in sorted({e.n_prompt for e in self.data.examples}):
-            members = [e for e in self.data.examples if e.n_prompt == length]
-            prompts, corrupted = (
-                torch.tensor([ids[:length] for ids in side])
-                for side in ([e.clean for e in members], [e.corrupted for e in members])
-            )
-            n_tokens = 1 + max(self._n_answer(e) for e in members)
-            written = self.runner.generate(prompts, corrupted, kept, n_tokens, references=self.references)
+        kinds = [(e.n_prompt, e.n_prompt + len(e.corrupted) - len(e.clean)) for e in self.data.examples]
+        for lengths in sorted(set(kinds)):
+            members = [e for e, own in zip(self.data.examples, kinds, strict=True) if own == lengths]
+            prompts = torch.tensor([e.clean[: lengths[0]] for e in members])
+            corrupted = torch.tensor([e.corrupted[: lengths[1]] for e in members])
+            n_tokens, align = 1 + max(self._n_answer(e) for e in members), _align(*lengths)
+            written = self.runner.generate(prompts, corrupted, kept, n_tokens, references=self.references, align=align)
             texts = [str(tokenizer.decode(ids, skip_special_tokens=True)) for ids in written.tolist()]
             right += sum(reader(t.split("\n")[0].strip()) == e.answer for t, e in zip(texts, members, strict=True))
         return right / len(self.data.examples)
@@ -259,21 +264,26 @@ class _Pair:
 
 
 def _groups(examples: Sequence[StoredExample]) -> list[Group]:
-    """Examples of one length, number of scored positions and number of choices together."""
-    kinds = sorted({(len(e.clean), len(e.labels), len(e.labels[0])) for e in examples})
+    """Examples of one length of either run, number of scored positions and number of choices together."""
+    kinds = [(len(e.clean), len(e.corrupted), len(e.labels), len(e.labels[0])) for e in examples]
     found = []
-    for kind in kinds:
-        members = [e for e in examples if (len(e.clean), len(e.labels), len(e.labels[0])) == kind]
+    for kind in sorted(set(kinds)):
+        members = [e for e, own in zip(examples, kinds, strict=True) if own == kind]
         found.append(
             Group(
                 clean=torch.tensor([e.clean for e in members]),
                 corrupted=torch.tensor([e.corrupted for e in members]),
                 labels=torch.tensor([e.labels for e in members]),
                 fold=torch.zeros(len(members), dtype=torch.int64),
-                n_scored=kind[1],
+                n_scored=kind[2],
+                align=_align(*kind[:2]),
             )
         )
     return found
+
+
+def _align(n_clean: int, n_corrupted: int) -> str:
+    return EQUAL if n_clean == n_corrupted else LEFT_PAD
 
 
 def _finite(value: float) -> float | None:

@@ -15,9 +15,11 @@ from circuitdb.errors import ModelError, TaskError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.exact_scores import exact_work
+from circuitdb.ingest.jobs import Job
 from circuitdb.ingest.memory import Length
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.plan import Job, Options, plan
+from circuitdb.ingest.plan import Options, prepare
+from circuitdb.ingest.reasoning import Draft
 from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.sequences import groups
 from circuitdb.ingest.tasks.task import Task
@@ -37,6 +39,7 @@ class Forecast:
     status: str
     n_pairs: int | None = None
     n_skipped: int | None = None
+    n_padded: int | None = None
     n_tokens: int | None = None
     n_shared: int | None = None
     batch_size: int | None = None
@@ -54,16 +57,22 @@ def forecast(store: Store, model: LoadedModel, task: Task, options: Options) -> 
     scorer = options.scorer(model)
     task = spelt(model, task)
     stored = read_finished(store, by_example=options.by_example) if Path(store.path).exists() else {}
-    planned: list[Job | Forecast] = []
+    planned: list[Job | Draft | Forecast] = []
     for subtask in task.subtasks():
         try:
-            planned.append(plan(model, task, subtask, options))
+            job = prepare(model, task, subtask, options)
+            # Pairs are known once the model has written; for what is stored already it need not.
+            planned.append(job.written() if isinstance(job, Draft) and job.spec_digest not in stored else job)
         except TaskError as error:
             planned.append(Forecast(subtask.name, "failed", reason=str(error)))
     missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
     speed = _seconds_per_work(scorer, groups(missing[0].sequences)[0][0]) if missing else 0.0
     return [
-        job if isinstance(job, Forecast) else _forecast(scorer, job, options, speed, missing=job in missing)
+        job
+        if isinstance(job, Forecast)
+        else Forecast(job.subtask.name, "stored", disk=0, seconds=0.0)
+        if isinstance(job, Draft)
+        else _forecast(scorer, job, options, speed, missing=job in missing)
         for job in planned
     ]
 
@@ -81,11 +90,11 @@ def example_bytes(n_examples: int, shape: GraphShape) -> int:
 
 def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missing: bool) -> Forecast:
     scored, _ = groups(job.sequences)
-    longest = max(scored, key=lambda group: group.clean.shape[1])
+    longest = max(scored, key=lambda group: group.n_positions)
     shared = scorer.rounds.n_shared(longest)
     n_pairs = len(job.sequences)
     memory = scorer.memory.plan(
-        Length(longest.clean.shape[1] - shared, shared, longest.n_scored),
+        Length(longest.n_positions - shared, shared, longest.n_scored),
         len(longest.clean),
         options.folds,
         by_example=options.by_example,
@@ -96,7 +105,8 @@ def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missi
         status="missing" if missing else "stored",
         n_pairs=n_pairs,
         n_skipped=len(job.questions) - n_pairs,
-        n_tokens=longest.clean.shape[1],
+        n_padded=job.n_padded,
+        n_tokens=longest.n_positions,
         n_shared=shared,
         batch_size=memory.batch_size,
         memory=memory.peak,
@@ -107,19 +117,21 @@ def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missi
 
 def _work(scorer: Scorer, group: Group, edges: npt.NDArray[np.bool_] | None = None) -> float:
     """Work of a group, in units that a probe has too: positions times passes."""
-    positions = len(group.clean) * (group.clean.shape[1] - scorer.rounds.n_shared(group))
+    n_shared = scorer.rounds.n_shared(group)
+    positions, corrupted = (len(group.clean) * (side.shape[1] - n_shared) for side in (group.clean, group.corrupted))
     if scorer.method.name == "exact":
         return positions * exact_work(scorer.anatomy.shape, scorer.edges if edges is None else edges)
     runs = 1 + 2 * scorer.anatomy.shape.n_layers if scorer.method.name == "eap-ig-activations" else 1
     # A backward pass is worth two forward ones, and the clean and corrupted runs are one each.
-    return positions * (2 + 3 * len(scorer.points) * runs)
+    return positions * (1 + 3 * len(scorer.points) * runs) + corrupted
 
 
 def _seconds_per_work(scorer: Scorer, group: Group) -> float:
     """Time of a few pairs (and, for exact, of a few edges spread over the layers) by their work."""
     n = min(_PROBE_PAIRS, len(group.clean))
     labels = None if group.labels is None else group.labels[:n]
-    few = Group(group.clean[:n], group.corrupted[:n], labels, torch.zeros(n, dtype=torch.int64), group.n_scored)
+    fold = torch.zeros(n, dtype=torch.int64)
+    few = Group(group.clean[:n], group.corrupted[:n], labels, fold, group.n_scored, group.align)
     probe = scorer.probe(_PROBE_EDGES)
     start = time.perf_counter()
     try:

@@ -1,26 +1,27 @@
-"""What an ingest has to do: the pairs and the spec of every subtask, before any pass of the model."""
+"""What an ingest has to do: the pairs and the spec of every subtask, before any pass of the model.
+
+With a chain of thought the pairs are known once the model has written its reasoning. The spec is known before: greedy
+decoding makes the same of the same prompts, so it has the prompts as far as the reasoning and how that is written.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from circuitdb.errors import TaskError, UsageError
+from circuitdb.errors import UsageError
 from circuitdb.ingest import methods, metrics
+from circuitdb.ingest.alignment import EQUAL, LEFT_PAD, check_known
+from circuitdb.ingest.asking import Asking
+from circuitdb.ingest.chat import chat
+from circuitdb.ingest.forms import Form
+from circuitdb.ingest.jobs import Job, job_of
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.pairs import Pairing, pair, pair_given
-from circuitdb.ingest.prompts import prompt_set
+from circuitdb.ingest.prompts import FIXED, PER_EXAMPLE, SHOTS_DRAWN, prompt_set
+from circuitdb.ingest.reasoning import Draft, draft
 from circuitdb.ingest.scoring import Scorer
-from circuitdb.ingest.sequences import POSITIONS, Sequences, sequences
+from circuitdb.ingest.sequences import POSITIONS
 from circuitdb.ingest.tasks.task import Task
-from circuitdb.ingest.tokens import TokenisedQuestion, tokenise, tokenise_corrupted
-from circuitdb.records import Json, Subtask, canonical_json, digest
-
-# Raised when the meaning of a score changes, so that circuits of the old meaning are not taken for the new.
-SCORE_VERSION = 1
-# The answers of all questions are at most so long that comparing more of their tokens is comparing all of them.
-_ALL_TOKENS = 10_000
-# Of the reasons why questions have no partner, this many are told where that is an error.
-_SHOWN_REASONS = 3
+from circuitdb.records import Subtask, canonical_json
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ class Options:
 
     `steps` and `grid` are 5 and `right` for a method that is integrated, and None for any other. `against`: answers
     that the right one is compared with, in the place of the corrupted answer. `by_example`: keep the scores of every
-    single example. Raises UsageError for options that can't be.
+    single example. `shots_drawn` is `fixed` or `per-example`. `chain_of_thought`: the model first writes its reasoning,
+    of at most `reasoning_tokens` tokens. `chat`: prompts go through the chat template.
+    `align`: `equal`, or `left-pad`, which pairs questions of unequal token length too. Raises UsageError for options
+    that can't be.
     """
 
     method: str = "eap-ig"
@@ -45,12 +49,18 @@ class Options:
     positions: str = "last"
     against: tuple[str, ...] = ()
     by_example: bool = False
+    shots_drawn: str = FIXED
+    chain_of_thought: bool = False
+    reasoning_tokens: int = 64
+    chat: bool = False
+    align: str = EQUAL
 
     def __post_init__(self) -> None:
         for name, value, least in (
             ("examples", self.n_examples, 2),
             ("shots", self.shots, 0),
             ("folds", self.folds, 1),
+            ("reasoning tokens", self.reasoning_tokens, 1),
         ):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise UsageError(f"The number of {name} must be a whole number, not {value!r}.")
@@ -78,6 +88,39 @@ class Options:
         if self.against and not metric.needs_contrast:
             raise UsageError(f"The metric {metric.name} compares the answer with nothing; leave --against out.")
 
+        check_known(self.align)
+        if self.align == LEFT_PAD and self.ablation == methods.MEAN_POSITIONAL:
+            raise UsageError(
+                "mean-positional takes its means over prompts of one length, and --align left-pad pairs prompts of "
+                "several; use --ablation mean, or --align equal."
+            )
+        if self.shots_drawn not in SHOTS_DRAWN:
+            raise UsageError(f"Shots are not drawn {self.shots_drawn!r}; choose one of {', '.join(SHOTS_DRAWN)}.")
+        if self.chain_of_thought:
+            self._check_reasoned(metric)
+
+    def _check_reasoned(self, metric: metrics.Metric) -> None:
+        if self.positions == "all" and metric.needs_contrast:
+            raise UsageError(
+                f"The metric {metric.name} compares answers, and of a chain of thought --positions all scores the "
+                "reasoning too; use --positions answer, or another metric."
+            )
+        if self.positions != "all" and self.own_shots:
+            raise UsageError(
+                "Both runs of a pair read the same shots, and with --chain-of-thought partners are found after the "
+                "reasoning that shots lead to; use --positions all with shots per-example."
+            )
+
+    @property
+    def own_shots(self) -> bool:
+        """Whether each pair has shots of its own."""
+        return self.shots_drawn == PER_EXAMPLE and self.shots > 0
+
+    @property
+    def prompt_style(self) -> str:
+        """How questions are put, as the database says it."""
+        return "chain-of-thought" if self.chain_of_thought else "few-shot" if self.shots else "zero-shot"
+
     @property
     def contrast(self) -> str | None:
         """What the answer is compared with, as the database says it."""
@@ -100,121 +143,33 @@ class Options:
         )
 
 
-@dataclass(frozen=True)
-class Job:
-    """One circuit to score: its questions, how they were paired, what is run of each pair, and its spec."""
-
-    subtask: Subtask
-    questions: tuple[TokenisedQuestion, ...]
-    pairing: Pairing
-    sequences: tuple[Sequences, ...]
-    spec: dict[str, Json]
-
-    @property
-    def spec_digest(self) -> str:
-        """The key under which the store knows it."""
-        return digest(self.spec)
-
-
 def plan(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> Job:
-    """Draw, tokenise and pair a subtask's questions. Raises TaskError if nothing can be scored."""
-    drawn = prompt_set(task, subtask, n_examples=options.n_examples, shots=options.shots, seed=options.seed)
-    questions = tuple(tokenise(model, drawn.header, question) for question in drawn.questions)
-    read = options.positions != "last"
-    brought = [tokenise_corrupted(model, drawn.header, question) for question in drawn.questions]
-    longest = max((*questions, *filter(None, brought)), key=lambda question: _length(question, read=read))
-    if _length(longest, read=read) > model.n_context:
-        raise TaskError(
-            longest.question.told(
-                f"{task.name} {subtask.name} has prompts of {_length(longest, read=read):,} tokens, more than the "
-                f"{model.n_context:,} of {model.record.name}'s context: "
-                f"{'use fewer shots' if options.shots else 'make them shorter'}."
-            )
-        )
-    compares = metrics.find(options.metric).needs_contrast and not options.against
-    compared = compares * (_ALL_TOKENS if read else 1)
-    partners = [partner for partner in brought if partner is not None]
-    if len(partners) == len(questions):
-        pairing = pair_given(questions, partners, folds=options.folds, compared=compared, shots=drawn.shots)
-    else:
-        pairing = pair(questions, folds=options.folds, compared=compared)
-    _check_folds(task, subtask, questions, pairing, options.folds)
-    others = [_others(model, drawn.header, p.clean, options) for p in pairing.pairs]
-    run = tuple(sequences(p, options.positions, o) for p, o in zip(pairing.pairs, others, strict=True))
-    for given in run if options.against else ():
-        if all(label < 0 for at in given.labels for label in at[1:]):
-            raise TaskError(
-                f"{task.name} {subtask.name} has a question whose answer is like every answer of --against in the "
-                "scored tokens; name others."
-            )
-    return Job(subtask, questions, pairing, run, _spec(model, task, subtask, run, options))
+    """Draw, tokenise and pair a subtask's questions; for a chain of thought the model writes its reasoning first.
+
+    Raises TaskError if nothing can be scored, ModelError for a model that can't be asked so.
+    """
+    found = prepare(model, task, subtask, options)
+    return found.written() if isinstance(found, Draft) else found
 
 
-def _length(question: TokenisedQuestion, *, read: bool) -> int:
-    """Tokens of a prompt, and where they are `read` those of the answer and the end of its line."""
-    return len(question.ids) + read * len(question.line_ids)
+def prepare(model: LoadedModel, task: Task, subtask: Subtask, options: Options) -> Job | Draft:
+    """As far as `plan` goes without a pass of the model: with a chain of thought, up to where the reasoning begins.
 
-
-def _check_folds(
-    task: Task, subtask: Subtask, questions: tuple[TokenisedQuestion, ...], pairing: Pairing, folds: int
-) -> None:
-    """Raise TaskError unless every fold has a pair."""
-    n_filled = len({p.fold for p in pairing.pairs})
-    if n_filled == folds:
-        return
-    outcomes = sorted(zip(questions, pairing.outcomes, strict=True), key=lambda known: known[0].question.row)
-    reasons = list(dict.fromkeys(outcome for _, outcome in outcomes if isinstance(outcome, str)))
-    told = "; ".join(reasons[:_SHOWN_REASONS])
-    if len(reasons) > _SHOWN_REASONS:
-        told += f"; and {len(reasons) - _SHOWN_REASONS} more"
-    raise TaskError(
-        f"{task.name} {subtask.name} has pairs to score in {n_filled} of {folds} folds"
-        f"{': ' + told if told else ''}; use more examples or fewer folds."
-    )
-
-
-def _others(
-    model: LoadedModel, header: str, question: TokenisedQuestion, options: Options
-) -> list[tuple[int, ...]] | None:
-    """Token ids of the answers that the user wants the right one compared with, as they would follow this prompt."""
-    if not options.against:
-        return None
-    asked = question.question
-    others = [tokenise(model, header, replace(asked, answer=text, answer_id=None)) for text in options.against]
-    return [other.line_ids if options.positions == "all" else other.answer_ids for other in others]
-
-
-def _spec(
-    model: LoadedModel, task: Task, subtask: Subtask, run: tuple[Sequences, ...], options: Options
-) -> dict[str, Json]:
-    """All that decides the scores; not device and batch size, which change them by rounding only."""
-    ids: list[Json] = [[list(s.clean), list(s.corrupted), *_labels(s), s.fold] for s in run]
-    source = metrics.find(options.metric).source
-    own: dict[str, Json] = {} if source is None else {"metric_source": source}
-    if options.against:
-        own["contrast"] = options.contrast
-    return own | {
-        "score_version": SCORE_VERSION,
-        "model": model.record.name,
-        "weights": model.record.weights_digest,
-        "dtype": model.dtype_name,
-        "task": task.name,
-        "subtask": subtask.name,
-        "parameters": dict(subtask.parameters),
-        "tokens": digest(ids),
-        "n_pairs": len(ids),
-        "folds": options.folds,
-        "method": options.method,
-        "steps": options.steps,
-        "grid": options.grid,
-        "metric": options.metric,
-        "positions": options.positions,
-        "ablation": options.ablation,
-    }
-
-
-def _labels(run: Sequences) -> list[Json]:
-    """The answer's first token and the corrupted answer's, as circuits have it that score nothing else; else all."""
-    if len(run.labels) == 1 and len(run.labels[0]) == 2:
-        return list(run.labels[0])
-    return [[list(at) for at in run.labels]]
+    Raises as `plan` does.
+    """
+    drawn = prompt_set(
+        task, subtask, n_examples=options.n_examples, shots=options.shots, seed=options.seed,
+        drawn=options.shots_drawn, reasoned=options.chain_of_thought,
+    )  # fmt: skip
+    form = Form(model, options.chain_of_thought, chat(model) if options.chat else None)
+    asking = Asking(task, subtask, options, form, drawn)
+    if options.chain_of_thought:
+        return draft(asking)
+    questions, partners = asking.asked()
+    asking.check_length((*questions, *(partners or ())))
+    pairing = asking.paired(questions, partners)
+    shots = asking.shots(pairing)
+    if options.own_shots:
+        questions, pairing = asking.behind(shots, pairing)
+        asking.check_length((*questions, *(p.corrupted for p in pairing.pairs)))
+    return job_of(asking, questions, pairing, shots)

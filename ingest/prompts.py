@@ -1,39 +1,84 @@
-"""Prompts from questions: the scored question alone, or after solved ones (shots) that are fixed for the subtask.
+"""The questions of a circuit: those that are scored, and the solved ones (shots) that stand before them.
 
-Fixed shots make the prompts of a subtask begin alike, so that this beginning is computed once. A shot is never one of
-the scored questions.
+Shots are `fixed` for the subtask, so that its prompts begin alike and this beginning is computed once, or drawn anew
+`per-example`. A shot is never the question that it stands before, nor its partner: fixed ones are none of the scored
+questions, and own ones are drawn from the pair's own fold, so that folds have no question in common.
 """
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from circuitdb.errors import TaskError
 from circuitdb.ingest.tasks.task import Question, Task
 from circuitdb.records import Subtask
 
+FIXED, PER_EXAMPLE = SHOTS_DRAWN = ("fixed", "per-example")
+
 
 @dataclass(frozen=True)
 class PromptSet:
-    """The header that all prompts of a subtask begin with, the shots in it, and the questions to score."""
+    """The questions to score, the shots before all of them, and further ones that shots of their own can be drawn from.
 
-    header: str
+    `pool` is dealt into folds in turn, as the questions are.
+    """
+
     questions: tuple[Question, ...]
     shots: tuple[Question, ...] = ()
+    pool: tuple[Question, ...] = ()
+
+    def own_shots(
+        self, asked: Question, partner: Question | None, *, n: int, seed: int, fold: tuple[int, int],
+        members: Sequence[Question],
+    ) -> tuple[Question, ...]:  # fmt: skip
+        """`n` shots for a question of a `fold` (its number, how many there are); the same for the same seed.
+
+        They come from the fold's part of the pool, and where that has too few from its `members`, the questions that
+        are scored in it, too. Raises TaskError.
+        """
+        apart = {question.prompt for question in (asked, partner, asked.corrupted) if question is not None}
+        left = [question for question in self.pool[fold[0] :: fold[1]] if question.prompt not in apart]
+        if len(left) < n:
+            left += [question for question in members if question.prompt not in apart]
+        if len(left) < n:
+            raise TaskError(
+                asked.told(
+                    f"its fold has {len(left)} questions besides a pair, and {n} shots of its own are to be drawn from "
+                    "them: use fewer shots, more examples or fewer folds."
+                )
+            )
+        return tuple(random.Random(f"{seed} shots of {asked.prompt}").sample(left, n))
 
 
-def prompt_set(task: Task, subtask: Subtask, *, n_examples: int, shots: int, seed: int) -> PromptSet:
+def prompt_set(
+    task: Task, subtask: Subtask, *, n_examples: int, shots: int, seed: int, drawn: str = FIXED, reasoned: bool = False
+) -> PromptSet:
     """Draw shots and scored questions, all different.
 
-    Raises TaskError if the subtask has too few questions for the shots and at least two to pair.
+    `drawn` is fixed or per-example; `reasoned`: the shots must have worked reasoning.
+
+    Raises TaskError if the subtask has too few questions for the shots and at least two to pair, or no such reasoning.
     """
-    drawn = task.questions(subtask, n_examples + shots, seed)
-    if len(drawn) < shots + 2:
-        number = f"{len(drawn)} different question{'s' * (len(drawn) != 1)}"
+    own = drawn == PER_EXAMPLE
+    found = task.questions(subtask, n_examples + (n_examples if own else 1) * shots, seed)
+    if len(found) < shots + 2:
+        number = f"{len(found)} different question{'s' * (len(found) != 1)}"
         message = (
             f"{task.name} {subtask.name} has {number}; {shots} shots and a pair to score need "
             f"{shots + 2}: {'use fewer shots' if shots else 'it needs more'}."
         )
-        raise TaskError(min(drawn, key=lambda question: question.row).told(message) if drawn else message)
-    header = "".join(f"{shot.solved}\n" for shot in drawn[:shots])
-    return PromptSet(header, tuple(drawn[shots:]), tuple(drawn[:shots]))
+        raise TaskError(min(found, key=lambda question: question.row).told(message) if found else message)
+    if reasoned and shots and not all(question.reasoning for question in found):
+        raise TaskError(
+            f"{task.name} {subtask.name} has no worked reasoning for its shots; with --chain-of-thought use --shots 0."
+        )
+    if own:
+        return PromptSet(tuple(found[:n_examples]), pool=tuple(found[n_examples:]))
+    return PromptSet(tuple(found[shots:]), tuple(found[:shots]))
+
+
+def has_reasoning(task: Task) -> bool:
+    """Whether the task gives worked reasoning for its shots."""
+    return any(question.reasoning for subtask in task.subtasks()[:1] for question in task.questions(subtask, 1, 0))

@@ -18,11 +18,13 @@ import numpy as np
 
 from circuitdb import __version__
 from circuitdb.errors import ModelError, TaskError
-from circuitdb.ingest.accuracy import accuracy, predictions
+from circuitdb.ingest.accuracy import Answers, accuracy, choice_accuracy
 from circuitdb.ingest.forecast import example_bytes, seconds_for
+from circuitdb.ingest.jobs import Job
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.pairs import Pair
-from circuitdb.ingest.plan import Job, Options, plan
+from circuitdb.ingest.plan import Options, prepare
+from circuitdb.ingest.reasoning import Draft
 from circuitdb.ingest.scoring import EdgeScores, Scorer
 from circuitdb.ingest.sequences import Sequences, groups
 from circuitdb.ingest.tasks.task import Task
@@ -41,6 +43,7 @@ class Outcome:
     n_examples: int | None = None
     n_skipped: int | None = None
     n_nonfinite: int | None = None
+    n_padded: int | None = None
     accuracy: float | None = None
     wall_time_s: float | None = None
     reason: str | None = None
@@ -113,10 +116,10 @@ def ingest(
     store.create()
     scorer = options.scorer(model)
     task = spelt(model, task)
-    planned: list[Job | Outcome] = []
+    planned: list[Job | Draft | Outcome] = []
     for subtask in task.subtasks():
         try:
-            planned.append(plan(model, task, subtask, options))
+            planned.append(prepare(model, task, subtask, options))
         except TaskError as error:
             planned.append(Outcome(subtask.name, "failed", reason=str(error)))
 
@@ -124,10 +127,10 @@ def ingest(
         return {} if replace else store.finished(by_example=options.by_example)
 
     stored = finished()
-    missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
-    told.planned(len(missing), sum(isinstance(job, Job) for job in planned) - len(missing))
+    missing = [job for job in planned if not isinstance(job, Outcome) and job.spec_digest not in stored]
+    told.planned(len(missing), sum(not isinstance(job, Outcome) for job in planned) - len(missing))
     if options.by_example and missing:
-        told.sized(example_bytes(sum(len(job.sequences) for job in missing), scorer.anatomy.shape))
+        told.sized(example_bytes(sum(job.most_pairs for job in missing), scorer.anatomy.shape))
     outcomes, timed = [], False
     for job in planned:
         if isinstance(job, Outcome):
@@ -136,10 +139,16 @@ def ingest(
             outcome = Outcome(job.subtask.name, "kept", stored[job.spec_digest])
         else:
             told.started(job.subtask.name)
-            if options.method == "exact" and not timed:
-                told.estimated(sum(seconds_for(scorer, [groups(other.sequences)[0] for other in missing])))
-                timed = True
-            outcome = _score(store, scorer, task, job, options, told, replace=replace)
+            try:
+                whole = job.written() if isinstance(job, Draft) else job
+                if options.method == "exact" and not timed:
+                    # Those that are still to be written are taken to be like this one.
+                    like = [other if isinstance(other, Job) else whole for other in missing]
+                    told.estimated(sum(seconds_for(scorer, [groups(other.sequences)[0] for other in like])))
+                    timed = True
+                outcome = _score(store, scorer, task, whole, options, told, replace=replace)
+            except (ModelError, TaskError) as error:
+                outcome = Outcome(job.subtask.name, "failed", reason=str(error))
         told.finished(outcome)
         outcomes.append(outcome)
     return outcomes
@@ -149,22 +158,20 @@ def _score(
     store: Store, scorer: Scorer, task: Task, job: Job, options: Options, told: Watcher, *, replace: bool
 ) -> Outcome:
     started_at, start = datetime.now(UTC), time.perf_counter()
-    try:
-        scored, places = groups(job.sequences)
-        found = scorer.score(scored, told.progress)
-        seconds = time.perf_counter() - start
-        texts = predictions(scorer.model, job.questions)
-    except ModelError as error:
-        return Outcome(job.subtask.name, "failed", reason=str(error))
-    share, right = accuracy(task, job.questions, texts)
+    scored, places = groups(job.sequences)
+    found = scorer.score(scored, told.progress)
+    seconds = time.perf_counter() - start
+    answers = job.answers()
+    share, right = accuracy(task, job.questions, answers.texts)
+    choice = choice_accuracy(answers.chosen)
     circuit = _circuit(scorer.model, job, options, found, started_at, seconds)
     circuit_id = store.write(
         circuit,
         found.scores,
         found.folds,
-        examples=_examples(job, texts, right),
+        examples=_examples(job, answers, right),
         by_example=None if found.by_example is None else found.by_example[np.argsort(places)],
-        accuracy=share,
+        accuracy=[share] if choice is None else [share, choice],
         replace=replace,
     )
     return _outcome(circuit, circuit_id, found, share)
@@ -178,6 +185,7 @@ def _outcome(circuit: Circuit, circuit_id: int, found: EdgeScores, share: Accura
         n_examples=circuit.n_examples,
         n_skipped=circuit.n_skipped,
         n_nonfinite=found.n_nonfinite,
+        n_padded=circuit.n_padded,
         accuracy=share.value,
         wall_time_s=circuit.wall_time_s,
     )
@@ -197,15 +205,20 @@ def _circuit(
         positions=options.positions,
         contrast=options.contrast,
         ablation=options.ablation,
-        prompt_style="few-shot" if options.shots else "zero-shot",
+        prompt_style=options.prompt_style,
         shots=options.shots,
+        shots_drawn=options.shots_drawn if options.shots else None,
+        reasoning_tokens=options.reasoning_tokens if options.chain_of_thought else None,
+        chat=options.chat,
+        chat_template=None if job.form.chat is None else job.form.chat.template,
         seed=options.seed,
         n_examples=found.n_examples,
         n_skipped=len(job.questions) - found.n_examples,
         metric_clean=found.metric_clean,
         metric_corrupted=found.metric_corrupted,
         bos=starts_with_bos(model, job.questions[0].ids),
-        padding="none",
+        padding="left" if job.n_padded else "none",
+        n_padded=job.n_padded,
         dtype=model.dtype_name,
         device=str(model.device),
         batch_size=found.batch_size,
@@ -215,9 +228,12 @@ def _circuit(
     )
 
 
-def _examples(job: Job, texts: Sequence[str], right: Sequence[bool]) -> list[Example]:
+def _examples(job: Job, answers: Answers, right: Sequence[bool]) -> list[Example]:
     found, scored = [], iter(job.sequences)
-    for question, outcome, text, correct in zip(job.questions, job.pairing.outcomes, texts, right, strict=True):
+    reasoning = job.reasoning or (None,) * len(job.questions)
+    for question, outcome, text, correct, words in zip(
+        job.questions, job.pairing.outcomes, answers.texts, right, reasoning, strict=True
+    ):
         partner = outcome.corrupted if isinstance(outcome, Pair) else None
         run: Sequences | None = next(scored) if partner else None
         found.append(
@@ -234,6 +250,7 @@ def _examples(job: Job, texts: Sequence[str], right: Sequence[bool]) -> list[Exa
                 clean_ids=run.clean if run else question.ids,
                 corrupted_ids=run.corrupted if run else None,
                 labels=run.labels if run else None,
+                reasoning=words,
             )
         )
     return found

@@ -7,7 +7,7 @@ always the one that predicts the first token of the answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from circuitdb.errors import ModelError, TaskError
@@ -29,15 +29,19 @@ class TokenisedQuestion:
     line_ids: tuple[int, ...] = ()
 
 
-def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQuestion:
-    """Tokenise with the tokenizer's own special tokens.
+def tokenise(
+    model: LoadedModel, header: str, question: Question, *, special: bool = True, end: str = "\n"
+) -> TokenisedQuestion:
+    """Tokenise with the tokenizer's own special tokens, unless the text has them already.
+
+    `end` is what follows an answer where the model is to stop.
 
     Raises ModelError if the model has no tokenizer or its tokenizer puts two BOS tokens in front, TaskError if no
     boundary lies before the answer or the tokenizer does not know a part of the text.
     """
     tokenizer = _tokenizer(model)
-    whole = _encode(tokenizer, header + question.solved)
-    if _unknown(tokenizer) in tokenizer(f"{header}{question.solved}", add_special_tokens=False)["input_ids"]:
+    whole = _encode(tokenizer, header + question.solved, special=special)
+    if _has_unknown(tokenizer, f"{header}{question.solved}"):
         raise TaskError(
             question.told(
                 f"{model.record.name}'s tokenizer has no token for a part of {_short(question.solved)} or of the shots "
@@ -47,34 +51,19 @@ def tokenise(model: LoadedModel, header: str, question: Question) -> TokenisedQu
     if question.answer_id is not None:
         return _before_token(tokenizer, header, question, question.answer_id)
     for text in dict.fromkeys((f"{header}{question.prompt}{question.gap}", f"{header}{question.prompt}")):
-        ids = _encode(tokenizer, text)
+        ids = _encode(tokenizer, text, special=special)
         if len(ids) < len(whole) and whole[: len(ids)] == ids:
             _check_bos(tokenizer, ids)
-            line = _encode(tokenizer, f"{header}{question.solved}\n")
+            line = _encode(tokenizer, f"{header}{question.solved}{end}", special=special)
             # Where the end of the line is no token of its own, the answer is all that can be told apart.
-            follows = line if line[: len(ids)] == ids and _unknown(tokenizer) not in line[len(whole) :] else whole
+            known = not _has_unknown(tokenizer, f"{header}{question.solved}{end}")
+            follows = line if known and line[: len(ids)] == ids else whole
             return TokenisedQuestion(question, text, ids, whole[len(ids) :], follows[len(ids) :])
     raise TaskError(
         question.told(
             f"{model.record.name}'s tokenizer has no token boundary before the answer in {_short(question.solved)}."
         )
     )
-
-
-def tokenise_corrupted(model: LoadedModel, header: str, question: Question) -> TokenisedQuestion | None:
-    """The partner that a question brings along, None if it brings none. Raises as `tokenise` does.
-
-    Where no answer of the partner is known, its prompt ends where it would before the question's own answer.
-    """
-    partner = question.corrupted
-    if partner is None:
-        return None
-    if partner.answer or partner.answer_id is not None:
-        return tokenise(model, header, partner)
-    found = tokenise(
-        model, header, replace(partner, answer=question.answer, answer_id=question.answer_id, gap=question.gap)
-    )
-    return replace(found, question=partner, answer_ids=(), line_ids=())
 
 
 def spelt(model: LoadedModel, task: Task) -> Task:
@@ -98,12 +87,17 @@ def starts_with_bos(model: LoadedModel, ids: tuple[int, ...]) -> bool:
     return model.tokenizer is not None and ids[:1] == (model.tokenizer.bos_token_id,)
 
 
-def _unknown(tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """The id of what the tokenizer does not know, which its core may have without the tokenizer itself telling."""
+def _has_unknown(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
+    """Whether the tokenizer does not know a part of the text.
+
+    What stands for it may be a token of another use, such as the end of a text, that the text has in its own right.
+    """
     core = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
-    token = tokenizer.unk_token or getattr(core, "unk_token", None)
-    found = tokenizer.convert_tokens_to_ids(token) if token else None
-    return found if isinstance(found, int) else None
+    token = str(tokenizer.unk_token or getattr(core, "unk_token", None) or "")
+    unknown = tokenizer.convert_tokens_to_ids(token) if token else None
+    return bool(token) and list(tokenizer(text, add_special_tokens=False)["input_ids"]).count(unknown) > text.count(
+        token
+    )
 
 
 def _tokenizer(model: LoadedModel) -> PreTrainedTokenizerBase:
@@ -120,7 +114,7 @@ def _before_token(
     ids = _encode(tokenizer, text)
     _check_bos(tokenizer, ids)
     line = _encode(tokenizer, f"{header}{question.solved}\n")
-    known = line[: len(ids) + 1] == (*ids, answer) and _unknown(tokenizer) not in line[len(ids) :]
+    known = line[: len(ids) + 1] == (*ids, answer) and not _has_unknown(tokenizer, f"{header}{question.solved}\n")
     follows = line[len(ids) :] if known else (answer,)
     return TokenisedQuestion(question, text, ids, (answer,), follows)
 
@@ -136,9 +130,9 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:40]} ... {text[-30:]}")
 
 
-def _encode(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+def _encode(tokenizer: PreTrainedTokenizerBase, text: str, *, special: bool = True) -> tuple[int, ...]:
     """The text's ids with the special tokens before it, but none after it: there the answer is to follow."""
-    whole = tuple(tokenizer(text, add_special_tokens=True)["input_ids"])
+    whole = tuple(tokenizer(text, add_special_tokens=special)["input_ids"])
     bare = tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
     for start in range(len(whole) - len(bare) + 1):
         if whole[start : start + len(bare)] == bare:

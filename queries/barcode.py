@@ -18,7 +18,7 @@ import pyarrow as pa
 from circuitdb.errors import UsageError
 from circuitdb.queries import arguments
 from circuitdb.queries.columns import integers, numbers, texts
-from circuitdb.queries.linkage import Tree, tree
+from circuitdb.queries.linkage import Tree, ceilings, tree
 from circuitdb.queries.pairing import Matrix
 from circuitdb.queries.result import Result, count, enumeration
 from circuitdb.queries.similarity import Similarity
@@ -30,12 +30,13 @@ SHARE = 0.8  # of the births: the paper's band
 class Bar:
     """A family from the alpha at which it joins another, up to 1: its circuits, and those it joins.
 
-    `joins` is NaN, and `into` empty, where it joins none.
+    `joins` is NaN, and `into` empty, where it joins none; `join` is the place of the join in the tree.
     """
 
     joins: float
     members: tuple[int, ...]
     into: tuple[int, ...]
+    join: int | None = None
 
 
 def bars(found: Tree) -> list[Bar]:
@@ -43,8 +44,8 @@ def bars(found: Tree) -> list[Bar]:
     members = found.members()
     pairs = [_elder(join, members) for join in found.joins.tolist()]
     ended = [
-        Bar(float(height), tuple(members[loser]), tuple(members[winner]))
-        for (winner, loser), height in zip(pairs, found.heights, strict=True)
+        Bar(float(height), tuple(members[loser]), tuple(members[winner]), i)
+        for i, ((winner, loser), height) in enumerate(zip(pairs, found.heights, strict=True))
         if not math.isnan(height)
     ]
     whole = found.cut(-math.inf)
@@ -83,11 +84,14 @@ def barcode(similarity: Similarity, *, corrected: bool = False, share: float = S
     found = tree(values)
     listed = bars(found)
     ends = np.array([bar.joins for bar in listed], np.float64)
+    of_joins = ceilings(found, values, similarity.ceiling)
+    limits = np.array([math.nan if bar.join is None else of_joins[bar.join] for bar in listed], np.float64)
     labels = similarity.labels
     table = pa.table(
         {
             "bar": integers(range(1, len(listed) + 1), bits=32),
             "joins_at": numbers(ends),
+            "ceiling": numbers(limits),
             "length": numbers(1 - ends),
             "size": integers((len(bar.members) for bar in listed), bits=32),
             "circuits": texts(enumeration(labels[i] for i in bar.members) for bar in listed),
@@ -102,6 +106,8 @@ def barcode(similarity: Similarity, *, corrected: bool = False, share: float = S
             f"{share:.0%} of the joins of families lie between alpha = {low:.3f} and {high:.3f}, the narrowest such "
             "band."
         )
+    if (ends > 1).any():
+        notes.append("A bar that ends over 1 has a length below 0: its family is joined at alpha = 1 already.")
     return Result(table, title, tuple(notes))
 
 

@@ -24,7 +24,7 @@ def expected_jaccard(n_edges: int, a: Counts, b: Counts) -> Floats:
     """Mean of shared / (a + b - shared), exactly; NaN where both are empty."""
 
     def mean(first: int, second: int) -> float:
-        shared, chances = _distribution(n_edges, first, second)
+        shared, chances = distribution(n_edges, first, second)
         return float((chances * shared / (first + second - shared)).sum()) if first + second else np.nan
 
     pairs, which = np.unique(np.sort(np.stack((a, b), axis=-1), axis=-1), axis=0, return_inverse=True)
@@ -38,7 +38,7 @@ def at_least(n_edges: int, a: Counts, b: Counts, shared: Counts) -> Floats:
     order = np.argsort(which, kind="stable")
     for own in np.split(order, np.flatnonzero(np.diff(which[order])) + 1) if len(order) else []:
         first, second = pairs[which[own[0]]].tolist()
-        values, chances = _distribution(n_edges, first, second)
+        values, chances = distribution(n_edges, first, second)
         tail = np.append(np.cumsum(chances[::-1])[::-1], 0.0)
         tail[0] = 1.0
         found[own] = tail[np.clip(shared[own] - values[0], 0, len(chances))]
@@ -59,8 +59,8 @@ def expected_by_count(counts: Counts, n_cuts: int) -> Floats:
     return np.asarray(n_edges * chances, np.float64)
 
 
-def _distribution(n_edges: int, a: int, b: int) -> tuple[Counts, Floats]:
-    """(values of X, their chances)."""
+def distribution(n_edges: int, a: int, b: int) -> tuple[Counts, Floats]:
+    """(values of X, their chances), for random sets of `a` and of `b` of `n_edges`."""
     shared = np.arange(max(0, a + b - n_edges), min(a, b) + 1)
     factorial = _log_factorials(n_edges)
     fixed = factorial[[a, n_edges - a, b, n_edges - b]].sum() - factorial[n_edges]

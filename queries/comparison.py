@@ -9,7 +9,7 @@ from typing import TypedDict
 from circuitdb.errors import UsageError
 from circuitdb.graph import QKV
 from circuitdb.queries import arguments
-from circuitdb.queries.coefficients import KINDS, NAMES
+from circuitdb.queries.coefficients import CORRECTABLE, KINDS, NAMES
 from circuitdb.queries.result import enumeration
 
 SOURCES, TARGETS, LEVELS = ("input", "head", "mlp"), ("head", "mlp", "logits"), ("edge", "node")
@@ -100,6 +100,15 @@ class Comparison:
 
 
 EVERY_EDGE = Comparison()
+
+
+def require_correctable(how: Comparison, corrected: bool) -> None:
+    """Raise UsageError where corrected similarities are asked for of a kind that has none."""
+    if corrected and how.kind not in CORRECTABLE:
+        raise UsageError(
+            f"There is no correction for noise for {NAMES[how.kind]}; ask without corrected, or for a kind that has "
+            f"one: {', '.join(CORRECTABLE)}."
+        )
 
 
 def _one(what: str, value: object, valid: tuple[str, ...]) -> str:

@@ -13,7 +13,6 @@ from typing import Unpack
 import numpy as np
 
 from circuitdb.connection import reading
-from circuitdb.errors import UsageError
 from circuitdb.queries import (
     conditions,
     contrast,
@@ -27,8 +26,7 @@ from circuitdb.queries import (
     stability,
 )
 from circuitdb.queries.asked import Asked, parted
-from circuitdb.queries.coefficients import CORRECTABLE, NAMES
-from circuitdb.queries.comparison import Comparison
+from circuitdb.queries.comparison import Comparison, require_correctable
 from circuitdb.queries.crossing import Crossing
 from circuitdb.queries.features import strata
 from circuitdb.queries.matrix import Subjects
@@ -97,7 +95,7 @@ class Comparisons(Measuring):
         1.0
         """
         where, how = parted(asked)
-        _require_correctable(how, corrected)
+        require_correctable(how, corrected)
         what = "deleted" if intervals else "pairs"
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where).compared(how)
@@ -125,7 +123,7 @@ class Comparisons(Measuring):
         - Circuits of distinct subtasks: mean similarity 0.893 over 2 pairs, mean ceiling 0.988.
         """
         where, how = parted(asked)
-        _require_correctable(how, corrected)
+        require_correctable(how, corrected)
         with reading(self.path, timeout=self.timeout) as connection:
             one, two = (select(connection, {**where, **side}) for side in (first, second))
             Selection((*one.members, *two.members)).require_alike(how)
@@ -250,10 +248,24 @@ class Comparisons(Measuring):
             everything = select(connection, where)
             (name,) = require_known(everything, [by])
             part, two = conditions.conditions(everything, name, [values] if isinstance(values, str) else values)
-            chosen = replace(part, notes=everything.notes).compared(how, apart_from=name)
-            found = self._look(connection, [chosen], how, on, "pairs")
-        whole = similarity.assembled(Subjects.of(chosen, on), self._measure(found, how, on, "pairs"), how)
-        return contrast.contrast(whole, two, name, relabellings=relabellings, how=how)
+            chosen = part.described(apart_from=name)
+            unlike = chosen.unlike(how)
+            sides = [list(range(len(chosen.members)))]
+            if unlike is not None:
+                sides = [np.flatnonzero(side).tolist() for side in (two.first, ~two.first)]
+            found = [self._look(connection, [chosen.part(rows)], how, on, "pairs") for rows in sides]
+        alike = [
+            similarity.assembled(Subjects.of(chosen.part(rows), on), self._measure(one, how, on, "pairs"), how)
+            for rows, one in zip(sides, found, strict=True)
+        ]
+        notes = [
+            note if unlike is None else f"{name} {value}: {note}"
+            for value, side in zip(two.names, alike, strict=False)
+            for note in side.notes
+        ]
+        subjects = replace(Subjects.of(chosen, on), notes=(*chosen.notes, *notes))
+        whole = similarity.side_by_side(subjects, list(zip(sides, alike, strict=True)), how)
+        return contrast.contrast(whole, two, name, relabellings=relabellings, how=how, unlike=unlike)
 
     def commutativity(self, parameters: Sequence[str] = (), *, on: str = "signed", **asked: Unpack[Asked]) -> Result:
         """The circuit of (a, b) beside that of (b, a), one row a pair, with the gap of the model's accuracy on the two.
@@ -326,11 +338,3 @@ class Comparisons(Measuring):
 
 def _n_folds(part: Selection) -> list[int]:
     return [member.n_folds for member in part.members]
-
-
-def _require_correctable(how: Comparison, corrected: bool) -> None:
-    if corrected and how.kind not in CORRECTABLE:
-        raise UsageError(
-            f"There is no correction for noise for {NAMES[how.kind]}; ask without corrected, or for a kind that has "
-            f"one: {', '.join(CORRECTABLE)}."
-        )

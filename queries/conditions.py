@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from circuitdb.queries import resampling
 from circuitdb.queries.pairing import Mask, Matrix
 from circuitdb.queries.partition import GROUP_FIELDS, Value, value_of
 from circuitdb.queries.resampling import SEED
-from circuitdb.queries.result import enumeration
+from circuitdb.queries.result import count, enumeration
 from circuitdb.queries.selection import Member, Selection
 
 Places = npt.NDArray[np.int64]
@@ -70,15 +70,22 @@ class Conditions:
 
 
 def conditions(selection: Selection, by: str, values: Sequence[object] = ()) -> tuple[Selection, Conditions]:
-    """The circuits of two values of a parameter or field, and how they pair. Raises UsageError for none or one."""
-    there = list(dict.fromkeys(_named(value_of(member, by)) for member in selection.members))
-    wanted = list(dict.fromkeys(str(value) for value in values)) or there
+    """The circuits of two values of a parameter or field, and how they pair. Raises UsageError for none or one.
+
+    Without `values` those circuits are left out, with a note, whose task has no such parameter.
+    """
+    found = [value_of(member, by) for member in selection.members]
+    there = list(dict.fromkeys(map(_named, found)))
+    parameters = list(dict.fromkeys(_named(value) for value in found if value is not None))
+    wanted = list(dict.fromkeys(str(value) for value in values)) or (there if by in GROUP_FIELDS else parameters)
     if unknown := [value for value in wanted if value not in there]:
         raise UsageError(f"No circuit has {by} {enumeration(unknown)}; there is {enumeration(there) or 'none'}.")
     if len(wanted) != 2:
         raise UsageError(f"A comparison is between two values of {by}; name two of {enumeration(there) or 'none'}.")
     rows = [i for i, member in enumerate(selection.members) if _named(value_of(member, by)) in wanted]
-    part = selection.part(rows)
+    n_lacking = 0 if "none" in wanted else found.count(None)
+    left_out = f"{count(n_lacking, 'circuit has', 'circuits have')} no {by}, and are left out." if n_lacking else None
+    part = replace(selection.part(rows), notes=(*selection.notes, *([left_out] if left_out else [])))
     units: dict[object, int] = {}
     unit = [units.setdefault(_unit(member, by), len(units)) for member in part.members]
     first = [_named(value_of(member, by)) == wanted[0] for member in part.members]

@@ -8,6 +8,9 @@
    for a difference, one-sided for the separation.
 3. The interval of an effect comes from resampled subtasks, as that of a stability (`resampling`).
 
+Conditions of different graph shapes have no similarity across them: then there are the differences of stability with
+their intervals, and neither separation nor p.
+
 All of it for the similarities as they are, and divided by their ceilings: a condition that is measured worse looks less
 stable than it is.
 """
@@ -42,11 +45,15 @@ def contrast(
     *,
     relabellings: int = RELABELLINGS,
     how: Comparison = EVERY_EDGE,
+    unlike: str | None = None,
 ) -> Result:
-    """One row a statistic: see `Database.compare`."""
+    """One row a statistic: see `Database.compare`.
+
+    `unlike` says why no circuit of the one condition can be compared with one of the other, if none can.
+    """
     relabellings = arguments.amount("relabelling", relabellings)
     own = two.first[None].astype(np.float64)
-    labels, weights = relabelled(two, relabellings), resampled(two)
+    labels, weights = relabelled(two, relabellings if unlike is None else 0), resampled(two)
     observed, permuted = effects(found, two, own, 1 - own), effects(found, two, labels, 1 - labels)
     drawn = effects(found, two, weights * two.first, weights * ~two.first)
     n = min(len(np.unique(two.unit[side])) for side in (two.first, ~two.first))
@@ -69,7 +76,7 @@ def contrast(
         }
     )
     title = f"{by} {two.names[0]} (first) against {two.names[1]} (second): {how.words}, {found.on} scores"
-    notes = [*found.notes_elsewhere, *_explained(two, relabellings)]
+    notes = [*found.notes_elsewhere, *_explained(two, relabellings, unlike)]
     return Result(table, title, tuple(dict.fromkeys(notes)))
 
 
@@ -110,15 +117,23 @@ def _p(name: str, effect: float, chance: Matrix) -> float:
     return float(1 + np.count_nonzero(extreme)) / (1 + known.size)
 
 
-def _explained(two: Conditions, relabellings: int) -> list[str]:
+def _explained(two: Conditions, relabellings: int, unlike: str | None) -> list[str]:
     n_shared, ways = int(np.count_nonzero(two.shared)), two.relabellings
     how = f"within the {count(n_shared, 'subtask')} that both have" if n_shared else "between the subtasks"
-    notes = [
-        f"p: {relabellings:,} random exchanges of the labels {how} (seed {SEED}), two-sided, but one-sided for the "
-        f"separation; the intervals are of nominally 95%, from {RESAMPLES:,} resamples of the subtasks (seed {SEED}).",
-        "first and second of a separation are the mean similarity within the conditions and across them.",
-    ]
-    if two.least_p > 1 / _FEW:
+    intervals = f"intervals are of nominally 95%, from {RESAMPLES:,} resamples of the subtasks (seed {SEED})."
+    if unlike is not None:
+        notes = [
+            f"{unlike}. Each stability is over the pairs of its own condition; the separation takes pairs across them, "
+            "and p exchanges circuits between them, so that both are NULL.",
+            f"The {intervals}",
+        ]
+    else:
+        notes = [
+            f"p: {relabellings:,} random exchanges of the labels {how} (seed {SEED}), two-sided, but one-sided for the "
+            f"separation; the {intervals}",
+            "first and second of a separation are the mean similarity within the conditions and across them.",
+        ]
+    if unlike is None and two.least_p > 1 / _FEW:
         opposite = " and of each the opposite is as extreme," if two.least_p * ways > 1.5 else ""
         notes.append(
             f"There are only {ways:,} different exchanges,{opposite} so that p can't be below {two.least_p:.2g}."

@@ -9,6 +9,10 @@ metric on the whole task or, where there is none, its mean over the group's subt
    points on.
 3. p by permutation of the metric among the points, two-sided: all permutations of up to 7 points, else 9,999 random.
 
+Corrected, a point is the mean similarity of its pairs that have a ceiling, divided by their mean ceiling, as the
+corrected stability is: a circuit that is measured worse seems less alike, and where harder subtasks are measured worse,
+that alone would make a correlation.
+
 A model, or a subtask of a group, is one point: the same one scored in two ways would feign twice the evidence.
 
 Mean similarities of one group have pairs in common, so its points are less independent than the interval takes them.
@@ -32,11 +36,12 @@ from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.comparison import EVERY_EDGE, Comparison
 from circuitdb.queries.groupnames import TELLING, group_names
 from circuitdb.queries.metrics import Values
+from circuitdb.queries.pairing import Mask
 from circuitdb.queries.ranks import centred_ranks
 from circuitdb.queries.result import Answer, Result, count, enumeration
 from circuitdb.queries.selection import Group, Selection, can_filter, field_name
 from circuitdb.queries.similarity import Similarity
-from circuitdb.queries.stability import distinct_subtasks
+from circuitdb.queries.stability import LEAST_SHARE, distinct_subtasks
 
 Vector = npt.NDArray[np.float64]
 _Z = 1.959963984540054  # 97.5% of the normal distribution
@@ -47,7 +52,8 @@ _N_EXACT, _N_RANDOM, _SEED = 7, 9_999, 0
 class Points:
     """What is correlated: one group of points, with NaN where a value is lacking.
 
-    `similarity` is a circuit's mean similarity to the others, or a group's stability; `ceiling` that of the ceilings.
+    `similarity` is a circuit's mean similarity to the others, or a group's stability, plain or corrected; `ceiling` the
+    mean of the ceilings.
     """
 
     of: str
@@ -66,6 +72,7 @@ class Correlation(Answer):
         over, metric, on: subtasks or models, source.metric, signed or magnitude.
         title, notes: what it is; warnings and explanations.
         short: the coefficient of the similarities in a few words.
+        corrected: whether the similarities are divided by their ceilings.
     """
 
     points: tuple[Points, ...]
@@ -75,6 +82,7 @@ class Correlation(Answer):
     title: str
     notes: tuple[str, ...] = ()
     short: str = "rho"
+    corrected: bool = False
 
     def arrow(self) -> pa.Table:
         """One row a group: of, n (points with both values), n_lacking, rho, low, high (95%), p_value, mean_ceiling."""
@@ -153,19 +161,18 @@ def _words(values: Iterable[object]) -> list[str]:
 Compared: TypeAlias = "tuple[Group, Selection, Similarity]"
 
 
-def of_subtasks(found: Sequence[Compared], values: Values) -> list[Points]:
+def of_subtasks(found: Sequence[Compared], values: Values, *, corrected: bool = False) -> list[Points]:
     """One group of points a group of circuits: each circuit's mean similarity to those of other subtasks."""
     names = group_names(group for group, _, _ in found)
     points = []
     for group, selection, similarity in found:
         apart, _ = distinct_subtasks(selection)
         value = np.array([values.subtask.get(key, math.nan) for key in selection.ids], np.float64)
-        means = _means(similarity.matrix, apart), _means(similarity.ceiling, apart)
-        points.append(Points(names[group], selection.labels, *means, value))
+        points.append(Points(names[group], selection.labels, *_means(similarity, apart, corrected=corrected), value))
     return points
 
 
-def of_models(found: Sequence[Compared], values: Values) -> list[Points]:
+def of_models(found: Sequence[Compared], values: Values, *, corrected: bool = False) -> list[Points]:
     """One group of points a task: the stability of each of its groups of circuits."""
     names = group_names((group for group, _, _ in found), task=False)
     points = []
@@ -173,17 +180,13 @@ def of_models(found: Sequence[Compared], values: Values) -> list[Points]:
         rows = []
         for group, selection, similarity in found:
             if group.task == task:
-                upper = np.triu(distinct_subtasks(selection)[0])
+                apart, _ = distinct_subtasks(selection)
                 whole = [values.task[key] for key in selection.ids if key in values.task]
                 each = [values.subtask[key] for key in selection.ids if key in values.subtask]
-                means = (
-                    _mean(similarity.matrix[upper]),
-                    _mean(similarity.ceiling[upper]),
-                    _mean(np.array(whole or each)),
-                )
-                rows.append((names[group], *means))
-        measured = np.array([row[1:] for row in rows], np.float64)
-        points.append(Points(task, tuple(row[0] for row in rows), *measured.T))
+                value, ceiling = _means(similarity, apart, corrected=corrected, whole=True)
+                rows.append((names[group], float(value), float(ceiling), _mean(np.array(whole or each))))
+        columns = np.array([row[1:] for row in rows], np.float64).T
+        points.append(Points(task, tuple(row[0] for row in rows), *columns))
     return points
 
 
@@ -195,6 +198,7 @@ def correlation(
     metric: str,
     on: str,
     how: Comparison = EVERY_EDGE,
+    corrected: bool = False,
     notes: Sequence[str] = (),
 ) -> Correlation:
     """Put the answer together, with what the similarities `found` must say: see `Database.correlate`."""
@@ -207,12 +211,19 @@ def correlation(
         lacking = [label for label, value in zip(part.labels, part.value, strict=True) if math.isnan(value)]
         if lacking:
             said.append(f"{part.of}: no value of {metric} for {', '.join(lacking)}; left out.")
+        uncorrected = [label for label, found in zip(part.labels, part.similarity, strict=True) if math.isnan(found)]
+        if corrected and uncorrected:
+            said.append(
+                f"{part.of}: no corrected value for {', '.join(uncorrected)}, of whose pairs fewer than half have a "
+                "ceiling; left out."
+            )
     if any(len(part.labels) - np.count_nonzero(np.isnan(part.value)) < 4 for part in points):
         said.append("Under four points there is no interval, and a correlation says next to nothing.")
     what = "mean similarity to the others" if over == "subtasks" else "stability"
+    what = f"corrected {what}" if corrected else what
     title = f"Spearman's rho of {what} ({how.prefix}{on} scores) with {metric}, over {over}: "
     title += count(len(points), "correlation")
-    return Correlation(tuple(points), over, metric, on, title, tuple(dict.fromkeys(said)), how.short)
+    return Correlation(tuple(points), over, metric, on, title, tuple(dict.fromkeys(said)), how.short, corrected)
 
 
 def interval(rho: float, n: int) -> tuple[float, float]:
@@ -245,11 +256,25 @@ def _row(points: Points) -> tuple[float, ...]:
     return (len(a), len(known) - len(a), rho, *interval(rho, len(a)), p_value(a, b), _mean(ceiling))
 
 
-def _means(matrix: Vector, apart: npt.NDArray[np.bool_]) -> Vector:
-    """[circuit]: the mean over the columns that are apart and have a value."""
-    known = apart & ~np.isnan(matrix)
-    n = known.sum(axis=1)
-    return np.where(n > 0, np.where(known, matrix, 0.0).sum(axis=1) / np.maximum(n, 1), np.nan)
+def _means(similarity: Similarity, apart: Mask, *, corrected: bool, whole: bool = False) -> tuple[Vector, Vector]:
+    """(mean similarity, mean ceiling) of the pairs that are apart, [circuit] each, or with `whole` of all.
+
+    Corrected only where as many pairs have a ceiling as for a stability.
+    """
+    axis = None if whole else 1
+    known = apart & ~np.isnan(similarity.matrix)
+    both = known & ~np.isnan(similarity.ceiling)
+    n_both = both.sum(axis=axis)
+    ceiling = _masked_mean(similarity.ceiling, both, axis)
+    if not corrected:
+        return _masked_mean(similarity.matrix, known, axis), ceiling
+    enough = n_both >= LEAST_SHARE * known.sum(axis=axis)
+    return np.where(enough, _masked_mean(similarity.matrix, both, axis) / ceiling, np.nan), ceiling
+
+
+def _masked_mean(values: Vector, mask: Mask, axis: int | None) -> Vector:
+    n = mask.sum(axis=axis)
+    return np.where(n > 0, np.where(mask, values, 0.0).sum(axis=axis) / np.maximum(n, 1), np.nan)
 
 
 def _mean(values: Vector) -> float:

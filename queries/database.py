@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
 
@@ -19,6 +19,9 @@ from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Where, select
 from circuitdb.queries.statement import run as run_sql
 from circuitdb.records import SELECTIONS
+
+if TYPE_CHECKING:
+    from circuitdb.queries.studies.findings import Findings
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,13 @@ class Database(Groupings, HardCircuits, Evaluations):
     """A circuit database, open for questions.
 
     Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `grid`, `metric`, `positions`,
-    `contrast`, `ablation`, `prompt_style`, `dtype` (a name or several), `steps`, `shots`, `seed`, `examples` (drawn for
-    a circuit, scored or skipped) and `circuits` (a number or several); without them it is about all circuits. Questions
-    about scores take `on="signed"` (the paper's definition, the default) or `on="magnitude"` (absolute values), those
-    that compare circuits the coefficient (`kind`, `top`) and the edges that it is over (`level`, `layers`, `source`,
-    `target`, `qkv`, `shared`, `nonzero`; see `Comparison`), those about hard circuits the cut (`top`, `share`,
-    `threshold` or `greedy`; `signed`, `prune`; see `Cut`). Different models of one name are shown as name@revision or
-    name@1a2b3c4d (the digest of the weights), with a note.
+    `contrast`, `ablation`, `prompt_style`, `shots_drawn`, `chat` (yes or no), `dtype` (a name or several), `steps`,
+    `shots`, `reasoning_tokens`, `seed`, `examples` (drawn for a circuit, scored or skipped) and `circuits` (a number or
+    several); without them it is about all circuits. Questions about scores take `on="signed"` (the paper's definition,
+    the default) or `on="magnitude"` (absolute values), those that compare circuits the coefficient (`kind`, `top`) and
+    the edges that it is over (`level`, `layers`, `source`, `target`, `qkv`, `shared`, `nonzero`; see `Comparison`),
+    those about hard circuits the cut (`top`, `share`, `threshold` or `greedy`; `signed`, `prune`; see `Cut`). Different
+    models of one name are shown as name@revision or name@1a2b3c4d (the digest of the weights), with a note.
 
     Each method raises UsageError for a name that the database does not have, MissingDatabase, SchemaMismatch or
     LockedDatabase where the file can't be read. An empty database gives empty answers.
@@ -163,6 +166,24 @@ class Database(Groupings, HardCircuits, Evaluations):
             strongest,
             Result(skipped, left_out),
         )
+
+    def study(self, name: str, *, on: str = "signed", **where: Unpack[Where]) -> Findings:
+        """What the circuits of a task say of its models: questions, answers in sentences, tables and figures.
+
+        `name` is arithmetic, boolean, sports or training; the circuits are those that the filters leave and that are
+        of the study's task. `report.write` makes a page of the findings.
+
+        Raises UsageError for a study that there is not, and where circuits are there, but none of the study's task.
+
+        >>> found = db.study("arithmetic")
+        >>> found.findings[0].question
+        'How often is the model right?'
+        >>> found.findings[0].answer.partition(",")[0]
+        'The model is right on 70% of the questions'
+        """
+        from circuitdb.queries.studies import registry  # studies ask a database, so they import this module
+
+        return registry.study(self, name, on=on, **where)
 
     def schema(self, name: str | None = None) -> Result:
         """Tables, views and macros that SQL can ask; with the name of one, its columns.

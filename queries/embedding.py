@@ -14,7 +14,7 @@ from circuitdb.errors import UsageError
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.pairing import Matrix
 from circuitdb.queries.result import Result, count, enumeration
-from circuitdb.queries.similarity import Similarity
+from circuitdb.queries.similarity import Similarity, capped
 
 LAYOUTS = ("mds", "t-sne")
 SEED, _PERPLEXITY = 0, 30.0
@@ -27,7 +27,7 @@ def embedding(similarity: Similarity, layout: str = "mds", *, corrected: bool = 
     values = similarity.values(corrected=corrected)
     placed = np.flatnonzero(~_lacking(values))
     squares = _squared_distances(values[np.ix_(placed, placed)])
-    notes = list(similarity.notes_elsewhere)
+    notes = [*similarity.notes_elsewhere, *capped(values, "For distances")]
     if len(placed) < len(values):
         left = enumeration(similarity.labels[i] for i in range(len(values)) if i not in set(placed.tolist()))
         notes.append(f"Left out for want of a similarity to each of the others: {left}.")

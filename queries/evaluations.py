@@ -19,6 +19,7 @@ from circuitdb.evals.writer import Mapping
 from circuitdb.queries import correlation, metrics, named, similarity
 from circuitdb.queries.asked import Asked, parted
 from circuitdb.queries.asking import with_models
+from circuitdb.queries.comparison import require_correctable
 from circuitdb.queries.correlation import Correlation
 from circuitdb.queries.matrix import Subjects
 from circuitdb.queries.measuring import Measuring
@@ -155,6 +156,7 @@ class Evaluations(Measuring):
         with_: str = "circuitdb.accuracy",
         *,
         over: str = "subtasks",
+        corrected: bool = False,
         filter: str | None = None,  # noqa: A002
         on: str = "signed",
         **asked: Unpack[Asked],
@@ -165,19 +167,24 @@ class Evaluations(Measuring):
         similarity to those of other subtasks against the metric. Over `models`, one row a task, its points are the
         models: their stability against the metric on the whole task, or its mean over their subtasks. `low` and `high`
         bound rho with 95% (Bonett and Wright), `p_value` is by permutation; circuits without a value are left out, and
-        named in the notes. `filter` says which reading of the answers, where there are several; `kind` and the edges
-        say what similarity is, as in `similarity`.
+        named in the notes. With `corrected`, mean similarities and stabilities are divided by their ceilings, since
+        those of circuits that are measured worse are lower for that alone. `filter` says which reading of the answers,
+        where there are several; `kind` and the edges say what similarity is, as in `similarity`.
 
-        Raises UsageError for a metric that the database does not have, where several values leave a choice, and where a
-        model, or a subtask of a group, would be several points: choose the way of scoring.
+        Raises UsageError for a metric that the database does not have, where several values leave a choice, where a
+        model, or a subtask of a group, would be several points: choose the way of scoring; and where `kind` has no
+        correction.
 
         >>> (row,) = db.correlate("circuitdb.accuracy").rows()
         >>> row["n"], round(row["rho"], 3), round(row["p_value"], 3)
         (4, 0.8, 0.333)
+        >>> db.correlate("circuitdb.accuracy", corrected=True).title.partition(" (")[0]
+        "Spearman's rho of corrected mean similarity to the others"
         """
         if over not in ("subtasks", "models"):
             raise UsageError(f"over={over!r} is neither 'subtasks' nor 'models'.")
         where, how = parted(asked)
+        require_correctable(how, corrected)
         with reading(self.path, timeout=self.timeout) as connection:
             chosen = select(connection, where)
             correlation.require_one_each(chosen, over)
@@ -189,9 +196,11 @@ class Evaluations(Measuring):
             for (group, part), one in zip(groups.items(), found, strict=True)
         ]
         make = correlation.of_subtasks if over == "subtasks" else correlation.of_models
-        points = make(compared, values)
+        points = make(compared, values, corrected=corrected)
         notes = (*chosen.notes, *values.notes)
-        return correlation.correlation(points, compared, over=over, metric=with_, on=on, how=how, notes=notes)
+        return correlation.correlation(
+            points, compared, over=over, metric=with_, on=on, how=how, corrected=corrected, notes=notes
+        )
 
 
 def _map(connection: duckdb.DuckDBPyConnection, name: str | None) -> Result:

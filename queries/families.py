@@ -7,7 +7,10 @@ The relation is not transitive, so that there are two readings of a family, and 
 - a class in which every pair reaches alpha (complete linkage). Such classes are not unique: these are those that come
   of joining, again and again, the two classes whose lowest similarity is the highest.
 
-The lowest similarity within is reported for both.
+The lowest and the mean similarity within are reported for both, each beside its ceiling.
+
+Of corrected similarities some may be over 1. They join where they are, at alpha over 1; where one counts as 1 (in the
+choice of an alpha, as a distance of silhouettes) a note says so.
 """
 
 from __future__ import annotations
@@ -21,21 +24,26 @@ import pyarrow as pa
 
 from circuitdb.queries import arguments
 from circuitdb.queries.columns import flags, integers, numbers, texts
-from circuitdb.queries.linkage import tree
+from circuitdb.queries.linkage import ceilings, tree
 from circuitdb.queries.pairing import Matrix
 from circuitdb.queries.result import Result, count, enumeration
 from circuitdb.queries.silhouette import silhouettes
-from circuitdb.queries.similarity import Similarity
+from circuitdb.queries.similarity import Similarity, capped
 
 
 @dataclass(frozen=True)
 class Family:
-    """Rows of the similarity matrix, the most typical one (medoid), the lowest similarity within."""
+    """Rows of the similarity matrix, the most typical one (medoid), the lowest and the mean similarity of two members.
+
+    `ends` are the two rows that have the lowest; None where no two have a similarity.
+    """
 
     name: str
     rows: tuple[int, ...]
     medoid: int
     lowest: float
+    mean: float
+    ends: tuple[int, int] | None
 
 
 def families(
@@ -62,12 +70,13 @@ def families(
             "circuit_id": integers((similarity.circuit_ids[row] for row in rows), bits=32),
             "subtask": texts(similarity.labels[row] for row in rows),
             "medoid": flags(row == family.medoid for family, row in members),
-            "lowest_within": numbers(np.array([family.lowest for family, _ in members], np.float64)),
+            **_within(found, values, similarity.ceiling),
             "silhouette": numbers(silhouettes(values, label)[rows]),
             "reliability": numbers(similarity.reliabilities[rows]),
         }
     )
     notes = (*similarity.notes_elsewhere, *_chains(found, level), *_left_out(similarity, values))
+    notes += capped(values, "For silhouettes" if reason is None else "For silhouettes and the choice of alpha")
     if not corrected and abs(level) > 1:
         notes += (f"Every similarity is between -1 and 1, so alpha = {level:.4g} says nothing; give one in between.",)
     return Result(table, title, notes)
@@ -104,6 +113,7 @@ def dendrogram(similarity: Similarity, *, corrected: bool = False, every_pair: b
             "size": integers((len(members[found.n + i]) for i in made), bits=32),
             "first": listed(joins[:, 0].tolist()),
             "second": listed(joins[:, 1].tolist()),
+            "ceiling": numbers(ceilings(found, values, similarity.ceiling)[made]),
         }
     )
     order = f"From left to right: {enumeration((labels[i] for i in found.order()), most=100)}."
@@ -179,10 +189,27 @@ def _noun(every_pair: bool) -> tuple[str, str]:
 def _family(name: str, rows: list[int], within: Matrix) -> Family:
     others = np.where(np.eye(len(rows), dtype=bool), np.nan, within)
     if len(rows) == 1:
-        return Family(name, tuple(rows), rows[0], math.nan)
+        return Family(name, tuple(rows), rows[0], math.nan, math.nan, None)
     known = ~np.isnan(others)
     means = np.where(known, others, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-    return Family(name, tuple(rows), rows[int(np.argmax(means))], float(np.nanmin(others)))
+    first, second = divmod(int(np.nanargmin(others)), len(rows))
+    ends = (rows[first], rows[second])
+    medoid = rows[int(np.argmax(means))]
+    return Family(name, tuple(rows), medoid, float(others[first, second]), float(others[known].mean()), ends)
+
+
+def _within(found: Sequence[Family], values: Matrix, ceiling: Matrix) -> dict[str, pa.Array]:
+    """The columns on the pairs of each family: the lowest and the mean similarity, and what these could reach."""
+    rows: list[tuple[float, ...]] = []
+    for family in found:
+        block = np.ix_(family.rows, family.rows)
+        limits = np.where(np.isnan(values[block]), np.nan, ceiling[block])[np.triu_indices(len(family.rows), 1)]
+        known = limits[~np.isnan(limits)]
+        lowest = math.nan if family.ends is None else float(ceiling[family.ends])
+        within = (family.lowest, lowest, family.mean, float(known.mean()) if known.size else math.nan)
+        rows += [within] * len(family.rows)
+    names = ("lowest_within", "lowest_ceiling", "mean_within", "mean_ceiling")
+    return dict(zip(names, map(numbers, np.array(rows, np.float64).reshape(-1, len(names)).T), strict=True))
 
 
 def _letters(i: int) -> str:

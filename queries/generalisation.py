@@ -23,6 +23,7 @@ from circuitdb.queries.partition import Value, parameters, require_known
 from circuitdb.queries.result import Result, count, enumeration
 from circuitdb.queries.selection import Member, Selection
 from circuitdb.queries.similarity import Similarity
+from circuitdb.queries.stability import distinct_subtasks
 
 Pair: TypeAlias = "tuple[int, int, str]"  # places of two circuits, and the parameter in which they differ
 
@@ -93,7 +94,7 @@ def pairs(
 ) -> Result:
     """The chosen pairs of every group, one row each, with the accuracies: see `Database.commutativity`."""
     rows: list[tuple[Member, Member, str, float, float, float]] = []
-    others: list[float] = []
+    others: list[tuple[float, float]] = []
     said = list(notes)
     names = group_names(member.group for part in parts for member in part.selection.members[:1])
     for part in parts:
@@ -103,10 +104,10 @@ def pairs(
             (members[i], members[j], name, found.matrix[i, j], found.ceiling[i, j], found.corrected[i, j])
             for i, j, name in here
         ]
-        rest = np.triu(np.ones(found.matrix.shape, bool), 1)
+        rest = np.triu(distinct_subtasks(part.selection)[0], 1)
         for i, j, _ in here:
             rest[min(i, j), max(i, j)] = False
-        others += found.matrix[rest & ~np.isnan(found.matrix)].tolist()
+        others += zip(found.matrix[rest].tolist(), found.ceiling[rest].tolist(), strict=True)
         whose = f"{names[members[0].group]}: " if len(names) > 1 else ""
         said += [f"{whose}{note}" for note in found.notes_elsewhere]
     # None becomes NaN.
@@ -131,15 +132,24 @@ def pairs(
         }
     )
     title = f"{what}, {count(len(rows), 'pair')}: {how.words}, {on} scores"
-    return Result(table, title, tuple(dict.fromkeys((*said, *_summary(values[:, 0], np.array(others))))))
+    notes_on_means = _summary(values[:, :2], np.array(others, np.float64).reshape(-1, 2))
+    return Result(table, title, tuple(dict.fromkeys((*said, *notes_on_means))))
 
 
 def _summary(these: Matrix, others: Matrix) -> list[str]:
-    known = these[~np.isnan(these)]
-    if not known.size:
-        return ["No two circuits of one group are such a pair."] if not these.size else []
-    mean = f"Mean similarity {known.mean():.3f} over {count(known.size, 'such pair')}"
-    return [f"{mean}, {others.mean():.3f} over the {others.size:,} others." if others.size else f"{mean}."]
+    """A sentence on the means of these pairs and of all others, [pair, (similarity, ceiling)] each."""
+    mine, rest = (pairs[~np.isnan(pairs[:, 0])] for pairs in (these, others))
+    if not len(mine):
+        return ["No two circuits of one group are such a pair."] if not len(these) else []
+    sentence = f"Mean similarity {mine[:, 0].mean():.3f} over {count(len(mine), 'such pair')}{_limit(mine)}"
+    if len(rest):
+        sentence += f"; {rest[:, 0].mean():.3f} over the {count(len(rest), 'other')}{_limit(rest)}"
+    return [f"{sentence}."]
+
+
+def _limit(pairs: Matrix) -> str:
+    known = pairs[~np.isnan(pairs[:, 1]), 1]
+    return f" (mean ceiling {known.mean():.3f})" if known.size else ""
 
 
 def _places(selection: Selection) -> dict[tuple[tuple[str, Value], ...], list[int]]:

@@ -27,18 +27,24 @@ class Groupings(Comparisons):
 
         With `every_pair` classes instead in which every pair reaches alpha (complete linkage), because the relation is
         not transitive. Families are named A, B, ... by size; `subtask` is the circuit's label in the selection.
-        `medoid` marks the member most similar to the others, `lowest_within` is the lowest similarity of two members,
-        which in a component may be under alpha. `silhouette` (-1..1) says how much nearer a circuit is to its own
-        family than to the next. Without `alpha` the middle of the widest range with neither one family nor all apart is
-        taken; the title says so.
+        `medoid` marks the member most similar to the others. `lowest_within` and `mean_within` are the lowest and the
+        mean similarity of two members (in a component the lowest may be under alpha), `lowest_ceiling` that pair's
+        ceiling sqrt(reliability_a reliability_b), `mean_ceiling` the mean of those of the pairs that have one.
+        `silhouette` (-1..1) says how much nearer a circuit is to its own family than to the next. With `corrected` the
+        similarities are those already divided by their ceilings; what is over 1 stays so. Without `alpha` the middle of
+        the widest range with neither one family nor all apart is taken; the title says so.
 
-        >>> db.families(0.9)
-        3 families of 4 circuits at alpha = 0.9 (similarity, signed scores)
-        family  size  circuit_id  subtask  medoid  lowest_within  silhouette  reliability
-        A          2           1  1+1      True           0.9762       0.875        0.988
-        A          2           4  2+2      False          0.9762         0.8        0.988
-        B          1           2  1+2      True             NULL           0        0.988
-        C          1           3  2+1      True             NULL           0        0.988
+        >>> found = db.families(0.9)
+        >>> found.title
+        '3 families of 4 circuits at alpha = 0.9 (similarity, signed scores)'
+        >>> for row in found.rows():
+        ...     print(row["family"], row["subtask"], row["lowest_within"] and round(row["lowest_within"], 3))
+        A 1+1 0.976
+        A 2+2 0.976
+        B 1+2 None
+        C 2+1 None
+        >>> round(found.rows()[0]["lowest_ceiling"], 3)
+        0.988
         >>> db.families().title.partition(":")[0]
         '2 families of 4 circuits at alpha = 0.7143 (similarity, signed scores)'
         """
@@ -64,8 +70,9 @@ class Groupings(Comparisons):
     ) -> Result:
         """The H0 barcode, one row a bar: a family from alpha = 1 down to where it joins another (`joins_at`).
 
-        `circuits` are its members then, `into` those of the family it joins; NULL where it joins none. A note gives the
-        narrowest band of alpha in which `share` of the families join.
+        `circuits` are its members then, `into` those of the family it joins; NULL where it joins none. `ceiling` is
+        that of the pair that joins them. A note gives the narrowest band of alpha in which `share` of the families
+        join.
 
         >>> for row in db.barcode().rows():
         ...     print(row["circuits"], "joins", row["into"])
@@ -123,8 +130,8 @@ class Groupings(Comparisons):
     ) -> Result:
         """The joins of families as alpha falls, one row each: `first` and `second` join at `alpha`.
 
-        Single linkage, or with `every_pair` complete linkage. A note gives the order of the circuits from left to
-        right.
+        Single linkage, or with `every_pair` complete linkage. `ceiling` is that of the pair whose similarity is `alpha`
+        (of several the first). A note gives the order of the circuits from left to right.
 
         >>> for row in db.dendrogram().rows():
         ...     print(f"{row['first']} and {row['second']} at {row['alpha']:.3f}")

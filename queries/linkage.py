@@ -71,6 +71,21 @@ def tree(values: Matrix, method: str = "single") -> Tree:
     return Tree(_ordered(found[:, :2].astype(np.int64), n), heights, n)
 
 
+def ceilings(found: Tree, values: Matrix, ceiling: Matrix) -> Matrix:
+    """[join]: the ceiling of the pair whose similarity is the height of the join (of equals the first); NaN for none.
+
+    `values` are those that the tree was made of; `ceiling` [circuit, circuit] as in `Similarity`.
+    """
+    members = found.members()
+    limits = np.full(len(found.heights), np.nan)
+    for i, ((a, b), height) in enumerate(zip(found.joins.tolist(), found.heights, strict=True)):
+        between = np.ix_(members[a], members[b])
+        pairs = np.argwhere(values[between] == height)
+        if len(pairs):
+            limits[i] = ceiling[between][tuple(pairs[0])]
+    return limits
+
+
 def _ordered(joins: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
     first = list(range(n))
     found = []

@@ -9,14 +9,12 @@ touched.
 from __future__ import annotations
 
 import io
-import textwrap
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from circuitdb.errors import UsageError
+from circuitdb.queries import canvas
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.correlation import Correlation
 from circuitdb.queries.crossing import Crossing
@@ -26,18 +24,9 @@ from circuitdb.queries.result import Result
 from circuitdb.queries.similarity import Similarity
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
 FORMATS = ("png", "svg", "pdf")
-WIDTH = 3.3  # inches
-_FONT, _SMALL = 7.0, 6.0  # points
-_BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#666666"
-_MARKERS, _COLOURS = "os^Dv<>P", (_BLUE, _ORANGE, "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
-_MOST_NUMBERS, _MOST_LABELS, _LONGEST, _LINE = 10, 24, 14, 52
-Matrix = npt.NDArray[np.float64]
 
 
 def similarity(found: Similarity, *, corrected: bool = False, by_likeness: bool = False) -> Figure:
@@ -49,12 +38,12 @@ def similarity(found: Similarity, *, corrected: bool = False, by_likeness: bool 
     values = found.values(corrected=corrected)
     order = tree(values, "complete").order() if by_likeness else list(range(len(values)))
     labels = [found.labels[i] for i in order]
-    figure, (beside, axes) = _figure(_side(len(values)), 1, 2, width_ratios=[1, max(len(values), 4)])
-    image = _heat(axes, values[np.ix_(order, order)], _limit(values), labels, labels)
+    figure, (beside, axes) = canvas.blank(canvas.side(len(values)), 1, 2, width_ratios=[1, max(len(values), 4)])
+    image = canvas.heat(axes, values[np.ix_(order, order)], canvas.limit(values), labels, labels)
     axes.set_yticks([])
-    _bar(figure, image, axes, _scale(found, found.on, corrected=corrected))
-    _greys(beside, found.reliabilities[order][:, None], labels, [])
-    beside.set_xticks([0], ["reliability (black: 1)"], rotation=90, fontsize=_SMALL)
+    canvas.bar(figure, image, axes, _scale(found, found.on, corrected=corrected))
+    canvas.greys(beside, found.reliabilities[order][:, None], labels, [])
+    beside.set_xticks([0], ["reliability (black: 1)"], rotation=90, fontsize=canvas.SMALL)
     return figure
 
 
@@ -62,18 +51,18 @@ def between(found: Crossing, *, corrected: bool = False) -> Figure:
     """The similarity of two sets as a heat map, from `Database.between`, with reliabilities beside rows and columns."""
     values = found.corrected if corrected else found.matrix
     rows, columns = found.rows_of.labels, found.columns_of.labels
-    figure, (beside, axes, corner, below) = _figure(
-        _side(len(rows)) + 0.3, 2, 2, width_ratios=[1, max(len(columns), 4)], height_ratios=[max(len(rows), 4), 1]
+    figure, (beside, axes, corner, below) = canvas.blank(
+        canvas.side(len(rows)) + 0.3, 2, 2, width_ratios=[1, max(len(columns), 4)], height_ratios=[max(len(rows), 4), 1]
     )
-    image = _heat(axes, values, _limit(values), rows, columns)
+    image = canvas.heat(axes, values, canvas.limit(values), rows, columns)
     axes.set_xticks([])
     axes.set_yticks([])
-    _bar(figure, image, axes, _scale(found, found.rows_of.on, corrected=corrected))
-    _greys(beside, found.row_reliability.whole[:, None], rows, [])
-    _greys(below, found.column_reliability.whole[None, :], [], columns)
+    canvas.bar(figure, image, axes, _scale(found, found.rows_of.on, corrected=corrected))
+    canvas.greys(beside, found.row_reliability.whole[:, None], rows, [])
+    canvas.greys(below, found.column_reliability.whole[None, :], [], columns)
     corner.set_axis_off()
     said = corner.text(
-        1, 0.5, "reliability\n(black: 1)", fontsize=_SMALL, ha="right", va="center", transform=corner.transAxes
+        1, 0.5, "reliability\n(black: 1)", fontsize=canvas.SMALL, ha="right", va="center", transform=corner.transAxes
     )
     said.set_in_layout(False)  # it may reach under the names of the rows
     return figure
@@ -87,37 +76,39 @@ def families(found: Similarity, *, corrected: bool = False, every_pair: bool = F
     """
     rows = family_sweep(found, corrected=corrected, every_pair=every_pair).rows()
     ceiling = np.nan if corrected else found.median_ceiling
-    figure, (above, below) = _figure(3.2, 2, 1, height_ratios=[3, 2], sharex=True)
+    figure, (above, below) = canvas.blank(3.2, 2, 1, height_ratios=[3, 2], sharex=True)
     alphas = np.array([row["alpha"] for row in rows], np.float64)
     at = [int(str(row["n_families"])) for row in rows]
     more = [int(str(row["n_above"])) for row in rows]
     if rows:
         low, high = float(alphas[0]), max(1.0, float(alphas[-1]))
         low -= 0.05 * (high - low)
-        above.step([low, *alphas, high], [at[0], *at, more[-1]], where="pre", color=_BLUE, linewidth=1.2)
+        above.step([low, *alphas, high], [at[0], *at, more[-1]], where="pre", color=canvas.BLUE, linewidth=1.2)
         merges = np.repeat(alphas, np.subtract(more, at))[::-1]
-        below.hlines(np.arange(len(merges)), merges, high, color=_BLUE, linewidth=max(0.4, min(2.0, 60 / len(merges))))
+        below.hlines(
+            np.arange(len(merges)), merges, high, color=canvas.BLUE, linewidth=max(0.4, min(2.0, 60 / len(merges)))
+        )
         below.plot(merges, np.arange(len(merges)), "|", color="black", markersize=3)
         below.set_xlim(low, high)
     if not np.isnan(ceiling):
         for axes in (above, below):
-            axes.axvline(ceiling, color=_GREY, linestyle=":", linewidth=0.8)
+            axes.axvline(ceiling, color=canvas.GREY, linestyle=":", linewidth=0.8)
     what = "classes" if every_pair else "families"
     of = f"{'corrected ' if corrected else ''}similarity of {found.on} scores ({_coefficient(found.short)})"
-    dotted = "" if np.isnan(ceiling) else f"; dotted: its median ceiling, {_number(ceiling)}"
-    _dress(above, ylabel=what)
-    _dress(below, xlabel=f"alpha: {of}{dotted}", ylabel=f"{what} that merge")
+    dotted = "" if np.isnan(ceiling) else f"; dotted: its median ceiling, {canvas.number(ceiling)}"
+    canvas.dress(above, ylabel=what)
+    canvas.dress(below, xlabel=f"alpha: {of}{dotted}", ylabel=f"{what} that merge")
     below.set_yticks([])
     return figure
 
 
 def containment(found: Containment) -> Figure:
     """The share of the row's edges that are in the column's circuit, as a heat map; below it what chance would give."""
-    figure, (axes,) = _figure(_side(len(found.labels)), 1, 1)
-    image = _heat(axes, found.shares, 1.0, found.labels, found.labels, signed=False)
+    figure, (axes,) = canvas.blank(canvas.side(len(found.labels)), 1, 1)
+    image = canvas.heat(axes, found.shares, 1.0, found.labels, found.labels, signed=False)
     by_chance = float(found.n.mean()) / max(found.n_edges, 1) if len(found.n) else 0.0
-    _bar(figure, image, axes, "share of the row's edges\nthat are in the column's")
-    axes.set_xlabel(f"by chance: {by_chance:.2g}", fontsize=_FONT)
+    canvas.bar(figure, image, axes, "share of the row's edges\nthat are in the column's")
+    axes.set_xlabel(f"by chance: {by_chance:.2g}", fontsize=canvas.FONT)
     return figure
 
 
@@ -125,31 +116,38 @@ def accuracy(found: Correlation) -> Figure:
     """The metric against stability, or a circuit's mean similarity, from `Database.correlate`; a marker a group.
 
     A model's own ceiling is a bar, with a dotted line from its point; circuits of one group have that of their means.
+    That of corrected similarities is 1.
     """
     rows = found.rows()
-    shown = ["undefined" if row["rho"] is None else _number(float(str(row["rho"]))) for row in rows]
-    names = [_wrapped(f"{row['of']}: rho {rho} (n = {row['n']})") for row, rho in zip(rows, shown, strict=True)]
-    figure, (axes,) = _figure(2.6 + 0.125 * sum(1 + name.count("\n") for name in names), 1, 1)
+    shown = ["undefined" if row["rho"] is None else canvas.number(float(str(row["rho"]))) for row in rows]
+    names = [canvas.wrapped(f"{row['of']}: rho {rho} (n = {row['n']})") for row, rho in zip(rows, shown, strict=True)]
+    figure, (axes,) = canvas.blank(2.6 + 0.125 * sum(1 + name.count("\n") for name in names), 1, 1)
     for i, (points, row) in enumerate(zip(found.points, rows, strict=True)):
-        turn, place = divmod(i, len(_MARKERS))  # the markers of a second turn have other colours
-        colour = _COLOURS[(place + turn) % len(_COLOURS)]
+        turn, place = divmod(i, len(canvas.MARKERS))  # the markers of a second turn have other colours
+        colour = canvas.COLOURS[(place + turn) % len(canvas.COLOURS)]
+        ceilings = np.where(np.isnan(points.ceiling), np.nan, 1.0) if found.corrected else points.ceiling
         axes.plot(
-            points.similarity, points.value, linestyle="none", marker=_MARKERS[place], markersize=4, color=colour,
+            points.similarity, points.value, linestyle="none", marker=canvas.MARKERS[place], markersize=4, color=colour,
             label=names[i],
         )  # fmt: skip
-        if len(points.labels) <= _MOST_LABELS and len(found.points) == 1:
+        if len(points.labels) <= canvas.MOST_LABELS and len(found.points) == 1:
             for label, x, y in zip(points.labels, points.similarity, points.value, strict=True):
                 if not np.isnan(x + y):  # it would be written at the edge
-                    axes.annotate(_short(label, 24), (x, y), (2, 2), textcoords="offset points", fontsize=_SMALL)
+                    axes.annotate(
+                        canvas.short(label, 24), (x, y), (2, 2), textcoords="offset points", fontsize=canvas.SMALL
+                    )
         if found.over == "models":
-            axes.hlines(points.value, points.similarity, points.ceiling, colour, ":", linewidth=0.8)
-            axes.plot(points.ceiling, points.value, linestyle="none", marker="|", markersize=5, color=colour)
+            axes.hlines(points.value, points.similarity, ceilings, colour, ":", linewidth=0.8)
+            axes.plot(ceilings, points.value, linestyle="none", marker="|", markersize=5, color=colour)
         elif row["mean_ceiling"] is not None:
-            axes.axvline(float(str(row["mean_ceiling"])), color=colour, linestyle=":", linewidth=0.8)
+            axes.axvline(
+                1.0 if found.corrected else float(str(row["mean_ceiling"])), color=colour, linestyle=":", linewidth=0.8
+            )
     what, bar = ("stability", "bar") if found.over == "models" else ("mean similarity to the others", "dotted")
-    _dress(axes, xlabel=f"{what} ({found.short}, {found.on} scores; {bar}: its ceiling)", ylabel=found.metric)
+    what = f"corrected {what}" if found.corrected else what
+    canvas.dress(axes, xlabel=f"{what} ({found.short}, {found.on} scores; {bar}: its ceiling)", ylabel=found.metric)
     if found.points:
-        figure.legend(fontsize=_SMALL, frameon=False, loc="outside lower center")
+        figure.legend(fontsize=canvas.SMALL, frameon=False, loc="outside lower center")
     return figure
 
 
@@ -164,16 +162,16 @@ def circuit(found: Result) -> Figure:
             continue
         target = mlps if row["kind"] == "mlp" else values
         target[int(str(row["layer"])), int(str(row["head"] or 0))] = float(str(row["score"]))
-    figure, (left, right) = _figure(max(1.8, min(6.0, 0.9 + 0.16 * layers)), 1, 2, width_ratios=[max(heads, 3), 1])
+    figure, (left, right) = canvas.blank(max(1.8, min(6.0, 0.9 + 0.16 * layers)), 1, 2, width_ratios=[max(heads, 3), 1])
     names = [str(i) for i in range(layers)]
     for axes, cells, columns in ((left, values, [str(i) for i in range(heads)]), (right, mlps, ["MLP"])):
         limit = float(np.nanmax(np.abs(cells), initial=0.0)) or 1.0
-        image = _heat(axes, cells, limit, names, columns, numbers=False)
+        image = canvas.heat(axes, cells, limit, names, columns, numbers=False)
         axes.invert_yaxis()
-        _bar(figure, image, axes, "score (bar: below zero)" if axes is left else "")
+        canvas.bar(figure, image, axes, "score (bar: below zero)" if axes is left else "")
     right.set_yticks([])
-    left.set_xlabel("head", fontsize=_FONT)
-    left.set_ylabel("layer", fontsize=_FONT)
+    left.set_xlabel("head", fontsize=canvas.FONT)
+    left.set_ylabel("layer", fontsize=canvas.FONT)
     return figure
 
 
@@ -182,96 +180,13 @@ def render(figure: Figure, form: str, title: str) -> bytes:
     if form not in FORMATS:
         raise UsageError(f"A figure is written as {', '.join(FORMATS)}, not {form or 'without an ending'}.")
     dates: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    import matplotlib
+
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=form, dpi=300, metadata={"Title": title, **dates.get(form, {})})
+    # Without a salt the ids in an SVG are random, so that no two files of one figure are the same.
+    with matplotlib.rc_context({"svg.hashsalt": "circuitdb"}):
+        figure.savefig(buffer, format=form, dpi=300, metadata={"Title": title, **dates.get(form, {})})
     return buffer.getvalue()
-
-
-def _figure(height: float, rows: int, columns: int, **layout: object) -> tuple[Figure, list[Axes]]:
-    """A figure that belongs to no window, and its axes, row by row. Raises UsageError without matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UsageError("matplotlib is not installed: `pip install 'transformer-circuitdb[plot]'`.") from error
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    share = bool(layout.pop("sharex", False))
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=share, gridspec_kw=layout)
-    return figure, list(axes.ravel())
-
-
-def _heat(
-    axes: Axes,
-    values: Matrix,
-    limit: float,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    signed: bool = True,
-    numbers: bool = True,
-) -> AxesImage:
-    """Cells coloured by value, with their numbers, or where there are many a bar in those below zero."""
-    image = axes.imshow(
-        values if values.size else np.full((1, 1), np.nan), cmap=_colours(signed=signed),
-        vmin=-limit if signed else 0.0, vmax=limit, aspect="auto", interpolation="nearest",
-    )  # fmt: skip
-    _ticks(axes, rows, columns)
-    if numbers and 0 < max(values.shape) <= _MOST_NUMBERS:
-        for (i, j), value in np.ndenumerate(values):
-            text = "" if np.isnan(value) else _number(value)
-            dark = abs(value) > 0.6 * limit
-            axes.text(j, i, text, ha="center", va="center", fontsize=_SMALL, color="white" if dark else "black")
-    else:
-        below, across = np.nonzero(values < 0)
-        axes.plot(across, below, "_", color="black", markersize=3, markeredgewidth=0.6, linestyle="none")
-    return image
-
-
-def _greys(axes: Axes, values: Matrix, rows: Sequence[str], columns: Sequence[str]) -> None:
-    """A column or a row of shares of 0 to 1 as greys, with their numbers where there is room."""
-    cells = values if values.size else np.full((1, 1), np.nan)
-    axes.imshow(cells, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    _ticks(axes, rows, columns)
-    if values.size <= _MOST_NUMBERS:
-        for (i, j), value in np.ndenumerate(values):
-            text = "?" if np.isnan(value) else _number(value)
-            colour = "white" if value > 0.6 else "black"
-            turned = 0 if columns else 90
-            axes.text(j, i, text, ha="center", va="center", fontsize=_SMALL, color=colour, rotation=turned)
-
-
-def _colours(*, signed: bool) -> Colormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = [_ORANGE, "#ffffff", _BLUE] if signed else ["#ffffff", _BLUE]
-    return LinearSegmentedColormap.from_list("circuitdb", colours).with_extremes(bad="#dddddd")
-
-
-def _ticks(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
-    """Names beside rows and below columns, every so many where all would not fit."""
-    for put, names, turned in ((axes.set_yticks, rows, 0), (axes.set_xticks, columns, 90)):
-        step = -(-len(names) // _MOST_LABELS) or 1
-        put(range(0, len(names), step), [_short(name) for name in names[::step]], rotation=turned, fontsize=_SMALL)
-    axes.tick_params(length=1.5, width=0.5)
-
-
-def _short(name: str, longest: int = _LONGEST) -> str:
-    """A name that fits beside a matrix, or a point: its beginning and its end."""
-    first = longest // 2 - 2
-    return name if len(name) <= longest else f"{name[:first]}\u2026{name[first + 1 - longest :]}"
-
-
-def _wrapped(text: str) -> str:
-    """In lines that fit into a column."""
-    return "\n".join(line for part in text.split("\n") for line in textwrap.wrap(part, _LINE, break_on_hyphens=False))
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "\u2212")
-
-
-def _limit(values: Matrix) -> float:
-    """Where the colours of similarities end: at 1, or at the largest of corrected ones."""
-    return float(np.nanmax(np.abs(values), initial=1.0))
 
 
 def _scale(found: Similarity | Crossing, on: str, *, corrected: bool) -> str:
@@ -280,36 +195,9 @@ def _scale(found: Similarity | Crossing, on: str, *, corrected: bool) -> str:
     if corrected:
         name += ", corrected for attenuation"
     elif not np.isnan(found.median_ceiling):
-        name += f"; median ceiling {_number(found.median_ceiling)}"
+        name += f"; median ceiling {canvas.number(found.median_ceiling)}"
     return f"similarity of {on} scores\n({name})"
 
 
 def _coefficient(short: str) -> str:
     return "Spearman's rho" if short == "rho" else short
-
-
-def _bar(figure: Figure, image: AxesImage, axes: Axes, label: str) -> None:
-    """A scale above a heat map; without a label only its ends in one number."""
-    from matplotlib.ticker import MaxNLocator
-
-    bar = figure.colorbar(image, ax=axes, location="top", shrink=0.9, pad=0.02, aspect=30)
-    bar.ax.tick_params(labelsize=_SMALL, length=1.5, width=0.5)
-    bar.set_label(_wrapped(label), fontsize=_FONT)
-    if label:
-        bar.locator = MaxNLocator(4)
-        bar.update_ticks()
-    else:  # too narrow for more than one
-        bar.set_ticks([0.0], labels=[f"\u00b1{image.norm.vmax:.2g}"])
-
-
-def _dress(axes: Axes, *, xlabel: str = "", ylabel: str = "") -> None:
-    axes.set_xlabel(_wrapped(xlabel), fontsize=_FONT)
-    axes.set_ylabel(ylabel, fontsize=_FONT)
-    axes.tick_params(labelsize=_SMALL, length=2, width=0.5)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-
-
-def _side(n: int) -> float:
-    """Height of a square matrix of n rows with its labels, in inches."""
-    return max(2.2, min(WIDTH + 0.6, 1.2 + 0.25 * n))

@@ -28,6 +28,7 @@ from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Selection
 
 ENOUGH, SEED = 0.5, 0
+_ROUNDING = 1e-9  # a divisor of so little is 0 but for that
 _SPLITS = 100
 
 
@@ -59,7 +60,7 @@ def spearman_brown(r: float, factor: int | float) -> float:
     would hide that. It has none from -1 / (factor - 1) down.
     """
     divisor = 1 + (factor - 1) * r
-    return factor * r / divisor if divisor > 0 else math.nan
+    return factor * r / divisor if divisor > _ROUNDING else math.nan
 
 
 def examples_needed(reliability: float, n: int | float | None, wanted: float = ENOUGH) -> int | None:

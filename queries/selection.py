@@ -43,6 +43,9 @@ _FIELDS = {  # of a group, in order: (one, several)
     "sign_convention": ("sign convention", "sign conventions"),
     "prompt_style": ("prompt style", "prompt styles"),
     "shots": ("number of shots", "numbers of shots"),
+    "shots_drawn": ("way of drawing shots", "ways of drawing shots"),
+    "reasoning_tokens": ("limit of reasoning tokens", "limits of reasoning tokens"),
+    "chat": ("choice of chat template", "choices of chat template"),
     "seed": ("seed", "seeds"),
     "examples": ("number of examples", "numbers of examples"),
     "dtype": ("number format", "number formats"),
@@ -60,19 +63,30 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "ablation": ("ablation", "ablations"),
     "prompt_style": ("prompt style", "prompt_styles"),
     "shots": ("number of shots", "shots"),
+    "shots_drawn": ("way of drawing shots", "shots_drawn"),
+    "reasoning_tokens": ("limit of reasoning tokens", "reasoning_tokens"),
+    "chat": ("choice of chat template", "chats"),
     "seed": ("seed", "seeds"),
     "examples": ("number of examples", "examples"),
     "dtype": ("number format", "dtypes"),
     "circuits": ("circuit", "circuits"),
 }
-_NUMBERS = {"steps": 32, "shots": 32, "seed": 64, "examples": 32, "circuits": 32}  # and the bits of their columns
+_NUMBERS = {
+    "steps": 32,
+    "shots": 32,
+    "reasoning_tokens": 32,
+    "seed": 64,
+    "examples": 32,
+    "circuits": 32,
+}  # and the bits of their columns
+_FOLLOWING = {"prompt_style": ("reasoning_tokens",), "shots": ("shots_drawn",)}  # fields that differ where these do
 
 
 class Where(TypedDict, total=False):
     """Filters: a name or several, a number or several; None or nothing lets all circuits through.
 
     `model` is a name, which several models may have, or one of those as answers show it (name@1a2b3c4d).
-    `examples` counts those that were drawn for a circuit, scored or skipped.
+    `examples` counts those that were drawn for a circuit, scored or skipped; `chat` is yes or no.
     """
 
     model: Names
@@ -87,6 +101,9 @@ class Where(TypedDict, total=False):
     ablation: Names
     prompt_style: Names
     shots: Numbers
+    shots_drawn: Names
+    reasoning_tokens: Numbers
+    chat: Names
     seed: Numbers
     examples: Numbers
     dtype: Names
@@ -118,6 +135,9 @@ class Group:
     seed: int | None
     examples: int | None
     dtype: str | None
+    shots_drawn: str | None = None
+    reasoning_tokens: int | None = None
+    chat: str | None = None
 
 
 def field_name(field: str) -> str:
@@ -178,14 +198,16 @@ class Selection:
         return Selection(tuple(self.members[i] for i in rows))
 
     def compared(self, how: Comparison = EVERY_EDGE, *, apart_from: str = "") -> Selection:
-        """The selection as one set of circuits to compare, with notes on mixed groups and on duplicates.
-
-        `apart_from` is the field of a group, if it is one, in which they are meant to differ.
+        """The selection as one set of circuits to compare, described.
 
         Raises UsageError if their scores do not line up: for edges they must be of one graph shape, for shared
         projections of one number of key-value heads too, for nodes of the same layers and heads.
         """
         self.require_alike(how)
+        return self.described(apart_from=apart_from)
+
+    def described(self, *, apart_from: str = "") -> Selection:
+        """With notes on duplicates and on fields of the groups that differ, but for one in which they are meant to."""
         return replace(self, notes=(*self.notes, *self._mixtures(apart_from), *self.duplicates()))
 
     def duplicates(self) -> tuple[str, ...]:
@@ -201,10 +223,11 @@ class Selection:
         )
 
     def _mixtures(self, apart_from: str) -> tuple[str, ...]:
+        apart = (apart_from, *_FOLLOWING.get(apart_from, ()))
         mixed = [
             f"{len(values)} {several} ({enumeration('none' if v is None else v for v in values)})"
             for field, (_, several) in _FIELDS.items()
-            if field != apart_from and len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
+            if field not in apart and len(values := dict.fromkeys(getattr(m.group, field) for m in self.members)) > 1
         ]
         if not mixed:
             return ()
@@ -212,6 +235,16 @@ class Selection:
 
     def require_alike(self, how: Comparison) -> None:
         """Raise UsageError, saying why, unless what `how` compares is the same in all circuits."""
+        if (unlike := self.unlike(how)) is None:
+            return
+        nodal = how.level != "node" and len({(m.shape.n_layers, m.shape.n_heads) for m in self.members}) == 1
+        raise UsageError(
+            f"{unlike}; choose those of one shape, for example model={self.members[0].group.model!r}"
+            f"{', or compare them node by node (level=' + repr('node') + ')' if nodal else ''}."
+        )
+
+    def unlike(self, how: Comparison) -> str | None:
+        """Why what `how` compares is not the same in all circuits; None where it is."""
         nodes, shared = how.level == "node", how.shared and how.level == "edge"
 
         def graph(member: Member) -> tuple[object, ...]:
@@ -221,27 +254,24 @@ class Selection:
 
         found = Counter(map(graph, self.members))
         if len(found) < 2:
-            return
+            return None
         example = {key: next(m for m in self.members if graph(m) == key) for key in found}
         listed = "; ".join(
             f"{count(n, 'circuit')} of {_shape(example[key], shared)} ({example[key].group.model})"
             for key, n in found.items()
         )
-        models = next(iter(example.values())).group.model
-        nodal = not nodes and len({(m.shape.n_layers, m.shape.n_heads) for m in self.members}) == 1
-        raise UsageError(
+        return (
             f"These circuits are of different graph shapes: {listed}. "
             f"{'A node' if nodes else 'An edge'} of one shape is no {'node' if nodes else 'edge'} of the other, so "
-            f"their scores do not line up; choose those of one shape, for example model={models!r}"
-            f"{', or compare them node by node (level=' + repr('node') + ')' if nodal else ''}."
+            "their scores do not line up"
         )
 
 
 def _shape(member: Member, shared: bool) -> str:
     shape = member.shape
-    parts = [f"{shape.n_layers} layers x {shape.n_heads} heads"]
+    parts = [f"{count(shape.n_layers, 'layer')} x {count(shape.n_heads, 'head')}"]
     parts += ["parallel blocks"] if shape.parallel else []
-    parts += [f"{member.n_kv_heads} key-value heads"] if shared else []
+    parts += [count(member.n_kv_heads, "key-value head")] if shared else []
     return ", ".join(parts)
 
 

@@ -234,6 +234,28 @@ def assembled(
     )
 
 
+def side_by_side(subjects: Subjects, parts: Sequence[tuple[Sequence[int], Similarity]], how: Comparison) -> Similarity:
+    """The similarity of circuits of which only those of one part, at these rows, are compared with each other."""
+    n, kind = len(subjects.labels), how.kind
+    matrix, ceiling, corrected = (np.full((n, n), np.nan) for _ in range(3))
+    n_edges, halves, whole = np.zeros((n, n), np.int64), np.full(n, np.nan), np.full(n, np.nan)
+    reasons: list[str | None] = [None] * n
+    for rows, part in parts:
+        block = np.ix_(rows, rows)
+        for out, own in ((matrix, part.matrix), (ceiling, part.ceiling), (corrected, part.corrected)):
+            out[block] = own
+        n_edges[block] = part.n_edges
+        halves[list(rows)], whole[list(rows)] = part.reliability.folds, part.reliability.whole
+        for row, reason in zip(rows, part.reliability.reasons, strict=True):
+            reasons[row] = reason
+    found = Reliabilities(halves, whole, tuple(reasons), kind)
+    title = f"Similarity of {count(n, 'circuit')} of several graph shapes: {how.words}, {subjects.on} scores"
+    return Similarity(
+        subjects.circuit_ids, subjects.labels, subjects.on, matrix, ceiling, corrected, found, n_edges, title,
+        subjects.notes, short=how.short,
+    )  # fmt: skip
+
+
 def _bounds(values: Matrix, corrected: Matrix, whole: Reliabilities, found: Deleted) -> Bounds:
     plain = pair_intervals(values, pair_errors(found, whole, corrected=False), found)
     if not whole.correctable:
@@ -282,3 +304,9 @@ def overshooting(corrected: Matrix) -> list[str]:
         f"{count(over, 'corrected similarity is', 'corrected similarities are')} over 1: a reliability is an "
         "estimate too, and where it falls short the correction overshoots; read these as no different from 1."
     ]
+
+
+def capped(values: Matrix, what: str) -> tuple[str, ...]:
+    """A note that corrected similarities over 1 count as 1 in something, where there are some."""
+    over = (values[np.triu_indices(len(values), 1)] > 1).any()
+    return (f"{what}, a corrected similarity over 1 counts as 1.",) if over else ()

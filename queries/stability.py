@@ -42,14 +42,14 @@ OVER = ("subtasks", "folds")
 _ALWAYS = ("model", "task", "method", "metric")
 _SOMETIMES = (
     "revision", "steps", "grid", "positions", "contrast", "ablation", "sign_convention", "prompt_style", "shots",
-    "seed", "examples", "dtype",
+    "shots_drawn", "reasoning_tokens", "chat", "seed", "examples", "dtype",
 )  # fmt: skip
 _SOURCE = {"subtasks": "resampled subtasks", "folds": "folds left out"}
 _LACKING = {
     "subtasks": f"An interval takes {resampling.LEAST} subtasks or more; low and high are NULL for fewer.",
     "folds": "An interval takes three folds of every circuit's examples; low and high are NULL for fewer.",
 }
-_LEAST_SHARE = 0.5  # of the pairs, that must have a ceiling for a corrected value
+LEAST_SHARE = 0.5  # of the pairs, that must have a ceiling for a corrected value
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _row(measured: Measured) -> _Row:
     both = has_value & ~np.isnan(found.ceiling)
     n_all, n_pairs, n_both = (int(np.count_nonzero(mask)) // 2 for mask in (apart, has_value, both))
     correctable = found.reliability.correctable
-    enough = correctable and n_both > 0 and n_both >= _LEAST_SHARE * n_pairs
+    enough = correctable and n_both > 0 and n_both >= LEAST_SHARE * n_pairs
     low, high, corrected_low, corrected_high = _intervals(measured, subtasks, has_value, both)
     n_within = (len(subtasks) ** 2 - len(subtasks)) // 2 - n_all
     warnings = [

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
-from circuitdb import migrations
-from circuitdb.connection import reading, writing
+from circuitdb import migrations, sqlfiles
+from circuitdb.connection import append, reading, registered, writing
 from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
 from circuitdb.store import Store
 from stores import addition_store, circuit
@@ -81,7 +82,29 @@ def test_empty_database_is_migrated_by_a_writer_alone(tmp_path: Path) -> None:
         reading(path).__enter__()
     Store(path).create()
     with reading(path) as connection:
-        assert migrations.version_of(connection, str(path)) == migrations.latest() == 8
+        assert migrations.version_of(connection, str(path)) == migrations.latest() == 11
+
+
+def test_circuits_of_an_older_file_were_asked_in_the_plain_way(tmp_path: Path) -> None:
+    """What schema 8 could not tell was always so: no template, and shots that are fixed where there are any."""
+    path = tmp_path / "circuits.duckdb"
+    names = sqlfiles.names("circuitdb.schema")[:8]
+    with duckdb.connect(str(path)) as connection:
+        for number, name in enumerate(names, start=1):
+            connection.execute(sqlfiles.load("circuitdb.schema", name))
+            connection.execute("INSERT INTO schema_version (version, name) VALUES (?, ?)", [number, name])
+        for i, (style, shots) in enumerate([("few-shot", 3), ("zero-shot", 0), (None, None)], start=1):
+            connection.execute(
+                "INSERT INTO circuit (circuit_id, model_id, subtask_id, graph_id, origin, method, metric, positions, "
+                "ablation, sign_convention, prompt_style, shots, n_folds, n_edges, n_nonfinite, score_digest, "
+                "spec_digest, spec) VALUES (?, 1, 1, 1, 'x', 'x', 'x', 'x', 'x', 'x', ?, ?, 1, 1, 0, 'x', 'x', '{}')",
+                [i, style, shots],
+            )
+    Store(path).create()
+    with reading(path) as connection:
+        assert connection.execute(
+            "SELECT chat, shots_drawn, reasoning_tokens FROM circuit ORDER BY circuit_id"
+        ).fetchall() == [(False, "fixed", None), (False, None, None), (None, None, None)]
 
 
 def test_locked_by_another_process_names_it(tmp_path: Path) -> None:
@@ -202,3 +225,31 @@ def test_files_that_look_empty_or_like_ours_are_left_alone(tmp_path: Path, state
         with pytest.raises(SchemaMismatch, match="no circuitdb database"):
             opener(path).__enter__()
     assert path.read_bytes() == before
+
+
+def test_registered_tables_are_gone_once_one_leaves() -> None:
+    """Also after an error, of which a later question of the same connection must not see anything."""
+    table = pa.table({"i": [1, 2]})
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE two AS SELECT 7 AS i")
+        with registered(connection, {"one": table, "two": table.slice(1)}):
+            assert connection.execute("SELECT one.i, two.i FROM one, two ORDER BY ALL").fetchall() == [(1, 2), (2, 2)]
+        assert connection.execute("SELECT i FROM two").fetchall() == [(7,)]
+        with pytest.raises(ZeroDivisionError), registered(connection, {"one": table}):
+            raise ZeroDivisionError
+        with (
+            pytest.raises(duckdb.InvalidInputException),
+            registered(connection, {"one": table, "wrong": 3}),
+        ):
+            pass
+        with pytest.raises(duckdb.CatalogException, match="one does not exist"):
+            connection.execute("FROM one")
+
+
+def test_rows_are_appended_by_the_names_of_their_columns() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (a INTEGER, b VARCHAR DEFAULT 'none')")
+        append(connection, "t", pa.table({"b": ["x"], "a": [1]}))
+        append(connection, "t", pa.table({"a": [2]}))
+        append(connection, "t", pa.table({"a": pa.nulls(0)}))
+        assert connection.execute("FROM t ORDER BY a").fetchall() == [(1, "x"), (2, "none")]

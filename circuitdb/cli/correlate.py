@@ -28,6 +28,9 @@ def correlate(
     over: Annotated[
         Over, typer.Option("--over", help="Circuits of one model and task, or models by their stability.")
     ] = Over.SUBTASKS,
+    corrected: Annotated[
+        bool, typer.Option("--corrected", help="Similarities divided by what the noise of the circuits allows.")
+    ] = False,
     reader: Annotated[
         str | None,
         typer.Option(
@@ -43,5 +46,7 @@ def correlate(
 
     Example: circuitdb correlate --with harness.acc
     """
-    found = ask.database.correlate(with_, over=over.value, filter=reader, on=on.value, **ask.comparison, **ask.filters)
+    found = ask.database.correlate(
+        with_, over=over.value, corrected=corrected, filter=reader, on=on.value, **ask.comparison, **ask.filters
+    )
     output.answer(found.long() if points else found.result(), ask.form)

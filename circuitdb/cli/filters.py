@@ -25,11 +25,14 @@ _NAMES = {  # keyword of the library: which circuits it leaves
     "contrast": "circuits of this contrast",
     "ablation": "circuits of this ablation",
     "prompt_style": "circuits of this prompt style",
+    "shots_drawn": "circuits whose shots are fixed, or per-example",
+    "chat": "circuits of prompts through a chat template, yes or no",
     "dtype": "circuits that were scored in this type",
 }
 _NUMBERS = {
     "steps": "circuits of so many integration steps",
     "shots": "circuits of so many shots",
+    "reasoning_tokens": "circuits of at most so many tokens of reasoning",
     "seed": "circuits of this seed",
     "examples": "circuits of so many examples, scored or skipped",
     "circuits": "this circuit",

@@ -35,8 +35,19 @@ def ingest(
         str | None, typer.Option(metavar="LIST", help="Short for --partition digits=LIST: 1-3 (default) or 1,2,4.")
     ] = None,
     shots: Annotated[
-        int | None, typer.Option(metavar="N", help="Solved questions before the scored one; 3, of a file 0.")
+        int | None,
+        typer.Option(metavar="N", help="Solved questions before the scored one; 3, of a file or without reasoning 0."),
     ] = None,
+    shots_drawn: Annotated[
+        str, typer.Option(metavar="NAME", help="fixed: the same before all questions of a subtask; per-example: anew.")
+    ] = "fixed",
+    chain_of_thought: Annotated[
+        bool, typer.Option("--chain-of-thought", help="Let the model write its reasoning before it answers.")
+    ] = False,
+    reasoning_tokens: Annotated[int, typer.Option(metavar="N", help="How many tokens its reasoning has at most.")] = 64,
+    chat: Annotated[
+        bool, typer.Option("--chat", help="Put prompts through the chat template of an instruct model.")
+    ] = False,
     examples: Annotated[int, typer.Option(metavar="N", help="Questions of each subtask.")] = 16,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="eap-ig, eap, clean-corrupted, eap-ig-activations or exact.")
@@ -60,6 +71,9 @@ def ingest(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Compare the answer with this one, not the corrupted; may be repeated."),
     ] = None,
+    align: Annotated[
+        str, typer.Option(metavar="NAME", help="equal, or left-pad: pair prompts of unequal token length, too.")
+    ] = "equal",
     folds: Annotated[int, typer.Option(metavar="N", help="Parts of the examples kept apart for reliability.")] = 2,
     by_example: Annotated[
         bool, typer.Option("--by-example", help="Store the scores of every single example, too.")
@@ -94,6 +108,7 @@ def ingest(
     from circuitdb.ingest import load_model
     from circuitdb.ingest.forecast import forecast
     from circuitdb.ingest.plan import Options
+    from circuitdb.ingest.prompts import has_reasoning
     from circuitdb.ingest.run import ingest as run
     from circuitdb.ingest.tasks import registry
     from circuitdb.ingest.tasks.file_task import FileTask
@@ -102,10 +117,11 @@ def ingest(
     given = [*(partition or ()), *([] if digits is None else [f"digits={digits}"])]
     chosen = registry.find(task, registry.read_options(task, given), called=task_name)
     if shots is None:
-        shots = 0 if isinstance(chosen, FileTask) else 3
+        shots = 0 if isinstance(chosen, FileTask) or (chain_of_thought and not has_reasoning(chosen)) else 3
     options = Options(
         method, steps, grid, metric, shots, examples, folds, seed, batch_size, ablation, positions,
-        tuple(against or ()), by_example,
+        tuple(against or ()), by_example, align=align, shots_drawn=shots_drawn, chain_of_thought=chain_of_thought,
+        reasoning_tokens=reasoning_tokens, chat=chat,
     )  # fmt: skip
     store = Store(db, timeout=timeout)
     if not dry_run:
@@ -152,7 +168,7 @@ def _table(outcomes: Sequence[Outcome], model: LoadedModel, task: Task, db: str)
         if outcome.n_nonfinite
     ]
     title = f"{task.name} circuits of {model.record.name} in {db}"
-    return Result(pa.table(rows), title, (*notes, *_notes(task), *model.notes))
+    return Result(pa.table(rows), title, (*notes, *_padded(outcomes), *_notes(task), *model.notes))
 
 
 def _plan(planned: Sequence[Forecast], model: LoadedModel, task: Task, db: str) -> Result:
@@ -173,7 +189,13 @@ def _plan(planned: Sequence[Forecast], model: LoadedModel, task: Task, db: str) 
     time, disk = sum(f.seconds or 0.0 for f in missing), sum(f.disk or 0 for f in missing)
     title = f"{len(missing)} of {len(planned)} {task.name} circuits of {model.record.name} to score into {db}"
     notes = [f"Scoring will take about {duration(time)} and {disk / 1e6:,.0f} MB of disk; nothing was written."]
-    return Result(pa.table(rows), title, (*(notes if missing else ()), *_notes(task), *model.notes))
+    return Result(pa.table(rows), title, (*(notes if missing else ()), *_padded(planned), *_notes(task), *model.notes))
+
+
+def _padded(subtasks: Sequence[Outcome] | Sequence[Forecast]) -> tuple[str, ...]:
+    """How many pairs are of unequal length, where any are."""
+    counts = [f"{subtask.n_padded} of {subtask.subtask}" for subtask in subtasks if subtask.n_padded]
+    return (f"Pairs of unequal token length, matched from the end: {', '.join(counts)}.",) if counts else ()
 
 
 def _notes(task: Task) -> tuple[str, ...]:

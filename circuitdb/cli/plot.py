@@ -41,7 +41,7 @@ _OF = {  # options that are not for every figure
     Drawn.SIMILARITY: (*_COMPARED, "corrected", "order", "against"),
     Drawn.FAMILIES: (*_COMPARED, "corrected", "every_pair"),
     Drawn.CONTAINMENT: tuple(one.name for one in cuts.ONE),
-    Drawn.ACCURACY: (*_COMPARED, "with_", "over", "reader"),
+    Drawn.ACCURACY: (*_COMPARED, "corrected", "with_", "over", "reader"),
     Drawn.CIRCUIT: (),
 }
 _NAMES = {"with_": "with", "reader": "filter"}
@@ -60,7 +60,8 @@ def plot(
     file: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The figure: .png, .svg or .pdf.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = False,
     corrected: Annotated[
-        bool, typer.Option("--corrected", help="similarity, families: corrected for the noise of both circuits.")
+        bool,
+        typer.Option("--corrected", help="similarity, families, accuracy: corrected for the noise of both circuits."),
     ] = False,
     order: Annotated[
         Order, typer.Option("--order", help="similarity: by the subtasks' parameters, or like beside like.")
@@ -106,7 +107,7 @@ def plot(
         figure = plots.containment(contained)
     elif drawn is Drawn.ACCURACY:
         answer = found = ask.database.correlate(
-            with_, over=over.value, filter=reader, on=on.value, **ask.comparison, **ask.filters
+            with_, over=over.value, corrected=corrected, filter=reader, on=on.value, **ask.comparison, **ask.filters
         )
         figure = plots.accuracy(found)
     elif drawn is Drawn.CIRCUIT:

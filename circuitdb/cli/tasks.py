@@ -35,19 +35,20 @@ def tasks(
 def _every_task() -> Result:
     import pyarrow as pa
 
-    from circuitdb.ingest.tasks.registry import TASKS, find
+    from circuitdb.ingest.tasks.registry import find, names, registered
     from circuitdb.queries.columns import texts
     from circuitdb.queries.result import Result, count
 
-    questions = [_question(find(name, {})) for name in TASKS]
+    known = names()
+    questions = [_question(find(name, {})) for name in known]
     columns = {
-        "task": texts(TASKS),
-        "partition": texts(", ".join(option.name for option in task.options) for task in TASKS.values()),
+        "task": texts(known),
+        "partition": texts(", ".join(option.name for option in registered(name).options) for name in known),
         "question": texts(question.prompt for question in questions),
         "answer": texts(question.answer for question in questions),
     }
     note = "`circuitdb tasks NAME` explains the partition of one; `circuitdb ingest --partition NAME=VALUE` chooses it."
-    title = f"{count(len(TASKS), 'task')}: what each is split by, and a question of its first subtask"
+    title = f"{count(len(known), 'task')}: what each is split by, and a question of its first subtask"
     return Result(pa.table(columns), title, (note,))
 
 

@@ -24,6 +24,7 @@ import duckdb
 import pyarrow as pa
 
 from circuitdb import sqlfiles
+from circuitdb.connection import append
 from circuitdb.errors import StoreError, UsageError
 from circuitdb.evals import files
 from circuitdb.evals.columns import Columns
@@ -54,11 +55,6 @@ class Attached:
         """Put the tables where the statements of this connection find them."""
         for name, table in self.tables.items():
             connection.register(name, table)
-
-    def unregister(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Take them away again."""
-        for name in self.tables:
-            connection.unregister(name)
 
 
 def table_name(source: str) -> str:
@@ -145,11 +141,7 @@ def insert(connection: duckdb.DuckDBPyConnection, source: str, paths: Sequence[P
         "subtask_name": pa.array([told.subtask] * n, pa.string()),
         "table_name": pa.array([table] * n, pa.string()),
     }
-    connection.register("arriving", pa.table(arriving))
-    try:
-        connection.execute("INSERT INTO attached_file BY NAME SELECT * FROM arriving")
-    finally:
-        connection.unregister("arriving")
+    append(connection, "attached_file", pa.table(arriving))
 
 
 def _change(source: str, entry: dict[str, object]) -> str | None:

@@ -23,7 +23,7 @@ _SAMPLES = re.compile(r"^samples_(?P<task>.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl$")
 
 def is_results(value: object) -> bool:
     """Whether a JSON value is a file of results."""
-    return isinstance(value, dict) and isinstance(value.get("results"), dict) and "eval" not in value
+    return isinstance(value, dict) and isinstance(value.get("results"), dict)
 
 
 def is_samples(path: Path, values: Sequence[object]) -> bool:

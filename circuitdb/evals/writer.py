@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from circuitdb import sqlfiles
-from circuitdb.connection import transaction, writing
+from circuitdb.connection import append, registered, transaction, writing
 from circuitdb.errors import UsageError
 from circuitdb.evals import attached, tables
 from circuitdb.evals.columns import Columns
@@ -54,7 +54,7 @@ def add(
     with writing(path, timeout=timeout) as connection, transaction(connection):
         _make_room(connection, name, replace=replace)
         _insert_source(connection, name, imported, [str(file.resolve()) for file in files])
-        _append(connection, "imported_evaluation", as_table(name, imported.rows))
+        append(connection, "imported_evaluation", as_table(name, imported.rows))
         if imported.table is not None:
             _create(connection, name, imported.table)
         _map(connection, name, mapping)
@@ -136,10 +136,8 @@ def _map(connection: duckdb.DuckDBPyConnection, name: str, mapping: Sequence[Map
             "internal": pa.array([entry.internal for entry in mapping], pa.string()),
         }
     )
-    connection.register("arriving", given)
     held = attached.read_within(connection, [name]) if mapping else attached.Attached()
-    held.register(connection)
-    try:
+    with registered(connection, {"arriving": given, **held.tables}):
         unknown = connection.execute(
             "SELECT a.kind, a.external FROM arriving AS a ANTI JOIN evaluation_names USING (source, kind, external)"
         ).fetchall()
@@ -158,9 +156,6 @@ def _map(connection: duckdb.DuckDBPyConnection, name: str, mapping: Sequence[Map
             "WHERE old.source = a.source AND old.kind = a.kind AND old.external = a.external"
         )
         connection.execute("INSERT INTO evaluation_name BY NAME SELECT * FROM arriving")
-    finally:
-        connection.unregister("arriving")
-        held.unregister(connection)
 
 
 def _delete(connection: duckdb.DuckDBPyConnection, name: str, *, keep_names: bool) -> None:
@@ -173,29 +168,15 @@ def _delete(connection: duckdb.DuckDBPyConnection, name: str, *, keep_names: boo
 
 
 def _create(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
-    connection.register("arriving", table)
-    try:
+    with registered(connection, {"arriving": table}):
         connection.execute(f"CREATE TABLE evals.{tables.quoted(name)} AS SELECT * FROM arriving")
-    finally:
-        connection.unregister("arriving")
     connection.execute(f"COMMENT ON TABLE evals.{tables.quoted(name)} IS 'Evaluations as their files have them.'")
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     """A view of a table that is there only while the view is made, and later while circuitdb asks."""
     there = attached.table_name(name)
-    connection.register(there, table.slice(0, 0))
-    try:
+    with registered(connection, {there: table.slice(0, 0)}):
         connection.execute(f"CREATE VIEW evals.{tables.quoted(name)} AS SELECT * FROM {tables.quoted(there)}")
-    finally:
-        connection.unregister(there)
     comment = "Evaluations as their files have them, read from where these lie, by circuitdb alone."
     connection.execute(f"COMMENT ON VIEW evals.{tables.quoted(name)} IS '{comment}'")
-
-
-def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
-    connection.register("arriving", rows)
-    try:
-        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM arriving")
-    finally:
-        connection.unregister("arriving")

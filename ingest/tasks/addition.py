@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from circuitdb.errors import UsageError
+from circuitdb.ingest.tasks import worked
 from circuitdb.ingest.tasks.partition import Numbers
 from circuitdb.ingest.tasks.task import Question
 from circuitdb.records import Subtask
@@ -49,7 +50,7 @@ class Addition:
         size = len(first) * len(second)
         cells = generator.sample(range(size), min(n, size))
         pairs = [(first[cell // len(second)], second[cell % len(second)]) for cell in cells]
-        return [Question(f"{a} + {b} =", str(a + b)) for a, b in pairs]
+        return [Question(f"{a} + {b} =", str(a + b), reasoning=worked.arithmetic(a, "+", b)) for a, b in pairs]
 
     def read_answer(self, text: str) -> str | None:
         """The first number the model wrote."""

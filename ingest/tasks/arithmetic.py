@@ -13,6 +13,7 @@ from itertools import zip_longest
 from math import isqrt
 
 from circuitdb.errors import UsageError
+from circuitdb.ingest.tasks import worked
 from circuitdb.ingest.tasks.addition import DIGITS, MAX_DIGITS, digit_range, parse_digits, read_number
 from circuitdb.ingest.tasks.partition import Words
 from circuitdb.ingest.tasks.task import Question
@@ -65,7 +66,7 @@ class Arithmetic:
         a, b = (int(subtask.parameters[key]) for key in ("digits_a", "digits_b"))
         generator = random.Random(f"{seed} {self.name} {subtask.name}")
         if operator == "/":
-            return [Question(f"{x} / {y} =", str(x // y)) for x, y in _divisions(a, b, n, generator)]
+            return [_asked(x, operator, y) for x, y in _divisions(a, b, n, generator)]
         size = _size(operator, a, b)
         return [_question(operator, a, b, place) for place in generator.sample(range(size), min(n, size))]
 
@@ -88,7 +89,12 @@ def _question(operator: str, a: int, b: int, place: int) -> Question:
         # The pairs with x >= y, row by row: row r has r + 1 of them.
         row = (isqrt(8 * place + 1) - 1) // 2
         x, y = first[row], first[place - row * (row + 1) // 2]
-    return Question(f"{x} {operator} {y} =", str({"+": x + y, "-": x - y, "*": x * y}[operator]))
+    return _asked(x, operator, y)
+
+
+def _asked(x: int, operator: str, y: int) -> Question:
+    answer = {"+": x + y, "-": x - y, "*": x * y, "/": x // y}[operator]
+    return Question(f"{x} {operator} {y} =", str(answer), reasoning=worked.arithmetic(x, operator, y))
 
 
 def _divisions(a: int, b: int, n: int, generator: random.Random) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from circuitdb.errors import UsageError
+from circuitdb.ingest.tasks import worked
 from circuitdb.ingest.tasks.couples import two_apart
 from circuitdb.ingest.tasks.expressions import Kind, count, evaluate, expression, kind
 from circuitdb.ingest.tasks.partition import Numbers, Words
@@ -128,4 +129,4 @@ def _couples(true: Kind, false: Kind, n: int, generator: random.Random) -> list[
 
 
 def _question(text: str) -> Question:
-    return Question(f"{text} is", str(evaluate(text)))
+    return Question(f"{text} is", str(evaluate(text)), choices=("True", "False"), reasoning=worked.boolean(text))

@@ -103,4 +103,4 @@ def read_name(text: str) -> str | None:
 def _question(order: str, answer: str, giver: str, sentence: str, place: str, thing: str) -> Question:
     first, second = (answer, giver) if order == "ABBA" else (giver, answer)
     prompt = sentence.format(first=first, second=second, place=place, giver=giver, thing=thing)
-    return Question(prompt, answer)
+    return Question(prompt, answer, choices=(first, second))

@@ -1,10 +1,17 @@
-"""The tasks by name, each made from the options of its own partition, given as text."""
+"""The tasks by name, each made from the options of its own partition, given as text.
+
+Besides those that come along there are those that a user registers, and those that installed packages offer as entry
+points of the group `circuitdb.tasks`: names of tasks, each with a `Registered`. A package is imported when its task is
+asked for.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
 
 from circuitdb.errors import UsageError
@@ -20,7 +27,7 @@ from circuitdb.ingest.tasks import (
 )
 from circuitdb.ingest.tasks.file_task import FileTask
 from circuitdb.ingest.tasks.files import reader
-from circuitdb.ingest.tasks.partition import Option
+from circuitdb.ingest.tasks.partition import Numbers, Option, Words
 from circuitdb.ingest.tasks.task import Task
 
 Reader: TypeAlias = Callable[[str], str | None]
@@ -34,8 +41,8 @@ class Registered:
     """
 
     make: Callable[[Mapping[str, str]], Task]
-    options: tuple[Option, ...]
-    reader: Reader | None
+    options: tuple[Option, ...] = ()
+    reader: Reader | None = None
 
 
 TASKS: dict[str, Registered] = {
@@ -56,8 +63,53 @@ TASKS: dict[str, Registered] = {
 }
 
 
-# How each task's answer is read from what a model wrote.
-READERS: dict[str, Reader] = {name: task.reader for name, task in TASKS.items() if task.reader is not None}
+GROUP = "circuitdb.tasks"
+_OWN = frozenset(TASKS)
+# No dot and no slash, so that no name of a task is that of a file.
+_NAME = re.compile(r"[A-Za-z][\w-]*")
+
+
+def register(
+    name: str,
+    make: Callable[[Mapping[str, str]], Task],
+    options: Sequence[Option] = (),
+    reader: Reader | None = None,
+) -> None:
+    """Add a task, so that `find` and all that takes a task's name know it, for as long as Python runs.
+
+    Args:
+        name: letters, digits, `-` and `_`, a letter first.
+        make: makes the task from the texts of its options, which may be none; the task must have that name.
+        options: what its partition is split by.
+        reader: the answer in what a model wrote, as `Task.read_answer`; None where it can't be judged alone.
+
+    Raises UsageError for a name that is taken or none, and for a `make` or options that can't be.
+
+    >>> from circuitdb.ingest.tasks import addition, registry
+    >>> registry.register("tiny-sums", lambda _: addition.Addition((1,), name="tiny-sums"))
+    >>> [subtask.name for subtask in registry.find("tiny-sums", {}).subtasks()]
+    ['1+1']
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise UsageError(f"A task is called by letters, digits, - and _, a letter first, not {name!r}.")
+    if name in names():
+        raise UsageError(f"There is a task {name} already; give yours another name.")
+    TASKS[name] = _checked(name, Registered(make, tuple(options), reader))
+
+
+def names() -> list[str]:
+    """Names of all tasks, those of installed packages last."""
+    return [*TASKS, *sorted(name for name in _offered() if name not in TASKS)]
+
+
+def readers(of: Iterable[str]) -> dict[str, Reader]:
+    """How the answers of these tasks are read from what a model wrote; without those that can't be judged so.
+
+    Raises UsageError as `registered` does, but for names that are not known here, which are left out.
+    """
+    known = set(names())
+    found = {name: registered(name).reader for name in of if name in known}
+    return {name: reader for name, reader in found.items() if reader is not None}
 
 
 def find(name: str, options: Mapping[str, str], *, called: str | None = None) -> Task:
@@ -71,25 +123,78 @@ def find(name: str, options: Mapping[str, str], *, called: str | None = None) ->
     if called is not None:
         raise UsageError("--task-name is for a task in a file; others have a name.")
     task = registered(name)
-    names = [option.name for option in task.options]
+    known = [option.name for option in task.options]
     for given in options:
-        if given not in names:
-            near = difflib.get_close_matches(given, names, n=1, cutoff=0.6)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(names)}."
+        if given not in known:
+            near = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'no options'}."
             raise UsageError(f"The partition of {name} has no {given!r}; {hint}")
-    return task.make(options)
+    made = task.make(options)
+    if getattr(made, "name", None) != name:
+        raise UsageError(f"The task {name} calls itself {getattr(made, 'name', None)!r}; both names must be the same.")
+    return made
 
 
 def is_file(name: str) -> bool:
     """Whether the name of a task is that of a file."""
-    return name not in TASKS and reader.is_file(name)
+    return name not in TASKS and name not in _offered() and reader.is_file(name)
 
 
 def registered(name: str) -> Registered:
-    """What is known of the task of that name. Raises UsageError, naming those there are."""
-    if name not in TASKS:
-        raise UsageError(f"There is no task {name!r}; choose one of {', '.join(TASKS)}.")
-    return TASKS[name]
+    """What is known of the task of that name.
+
+    Raises UsageError if there is none, naming those there are; if there are two; or if its package can't be imported.
+    """
+    offered = _offered().get(name, [])
+    if len(offered) + (name in TASKS) > 1:
+        makers = [
+            *(["circuitdb itself" if name in _OWN else "register()"] if name in TASKS else []),
+            *map(_maker, offered),
+        ]
+        raise UsageError(
+            f"Several tasks are called {name}, of {' and '.join(makers)}; uninstall or rename all but one."
+        )
+    if name in TASKS:
+        return TASKS[name]
+    if not offered:
+        raise UsageError(f"There is no task {name!r}; choose one of {', '.join(names())}.")
+    (point,) = offered
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{_maker(point)} calls a task {name!r}; letters, digits, - and _ can be, a letter first.")
+    try:
+        found = point.load()
+    except Exception as error:  # whatever the package raises while it is imported
+        raise UsageError(
+            f"The task {name} of {_maker(point)} can't be imported: {' '.join(str(error).split())}"
+        ) from error
+    if not isinstance(found, Registered):
+        raise UsageError(f"{point.value} of {_maker(point)} is no Registered, so it can't be the task {name}.")
+    return _checked(name, found)
+
+
+def _offered() -> dict[str, list[EntryPoint]]:
+    """The tasks of installed packages by name, none of them imported."""
+    found: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, []).append(point)
+    return found
+
+
+def _maker(point: EntryPoint) -> str:
+    return f"the package {point.dist.name}" if point.dist is not None else f"the package of {point.value}"
+
+
+def _checked(name: str, task: Registered) -> Registered:
+    """The same. Raises UsageError for parts of the wrong kind, which would fail later and say less."""
+    if not callable(task.make):
+        raise UsageError(f"What makes the task {name} must be a function of its options, not {task.make!r}.")
+    if not isinstance(task.options, tuple) or not all(isinstance(option, (Numbers, Words)) for option in task.options):
+        raise UsageError(f"The options of the task {name} must be a tuple of Numbers and Words.")
+    if task.reader is not None and not callable(task.reader):
+        raise UsageError(
+            f"What reads the answers of the task {name} must be a function of a text, not {task.reader!r}."
+        )
+    return task
 
 
 def read_options(name: str, given: Sequence[str]) -> dict[str, str]:

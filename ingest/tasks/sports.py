@@ -23,11 +23,17 @@ PARTS = Numbers("parts", "So many random parts, in the place of sports.", 2, 20)
 
 
 class Sentence(NamedTuple):
-    """An athlete and what he or she is said to have done."""
+    """An athlete of a `sport`, and what he or she is said to have done, which is `part_of` that sport or another."""
 
     athlete: str
     action: str
-    plausible: bool
+    sport: str
+    part_of: str
+
+    @property
+    def plausible(self) -> bool:
+        """Whether they are the same."""
+        return self.sport == self.part_of
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def read_verdict(text: str) -> str | None:
 def sentences() -> list[Sentence]:
     """All sentences that the facts make."""
     return [
-        Sentence(athlete, action, sport == other)
+        Sentence(athlete, action, sport, other)
         for sport, athletes in ATHLETES.items()
         for athlete in athletes
         for other, actions in ACTIONS.items()
@@ -123,4 +129,9 @@ def _couples(cell: Sequence[Sentence], n: int) -> list[tuple[Question, Question]
 
 def _question(sentence: Sentence) -> Question:
     verdict = "yes" if sentence.plausible else "no"
-    return Question(f"Is it plausible that {sentence.athlete} {sentence.action}? Answer:", verdict)
+    return Question(
+        f"Is it plausible that {sentence.athlete} {sentence.action}? Answer:",
+        verdict,
+        choices=("yes", "no"),
+        reasoning=f'{sentence.athlete} plays {sentence.sport}, and "{sentence.action}" is part of {sentence.part_of}.',
+    )

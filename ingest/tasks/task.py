@@ -15,8 +15,10 @@ class Question:
 
     `also_right`: other answers that count as right when the model is asked; pairs know only `answer`. `corrupted` is
     its partner where the task gives one; the partner's answer is empty where it is not known. `answer_id` is the answer
-    as a token id, for a task that has no other. `file` and `row` tell where a question was read from, to be named in
-    what is said of it.
+    as a token id, for a task that has no other. `choices` are the answers to choose from, the right one among them,
+    where there is a closed set of them. `reasoning` is worked reasoning in one line, for when the question is shown
+    solved and the model is to reason itself. `file` and `row` tell where a question was read from, to be named in what
+    is said of it.
     """
 
     prompt: str
@@ -25,6 +27,8 @@ class Question:
     also_right: tuple[str, ...] = ()
     corrupted: Question | None = None
     answer_id: int | None = None
+    choices: tuple[str, ...] = ()
+    reasoning: str = ""
     file: str = ""
     row: int = 0
 

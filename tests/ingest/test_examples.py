@@ -84,12 +84,12 @@ class TestPrompts:
     def test_shots_are_never_scored(self) -> None:
         found = prompt_set(TASK, cell(1, 1), n_examples=78, shots=3, seed=0)
         solved = {question.solved for question in found.questions}
-        assert len(found.header.splitlines()) == 3
-        assert not solved & set(found.header.splitlines())
+        assert len(found.shots) == 3
+        assert not solved & {shot.solved for shot in found.shots}
         assert len(solved) == 78
 
-    def test_zero_shot_has_no_header(self) -> None:
-        assert prompt_set(TASK, cell(1, 1), n_examples=4, shots=0, seed=0).header == ""
+    def test_zero_shot_has_no_shots(self) -> None:
+        assert prompt_set(TASK, cell(1, 1), n_examples=4, shots=0, seed=0).shots == ()
 
     def test_too_few_questions_for_the_shots(self) -> None:
         with pytest.raises(TaskError, match="has 81 different questions; 80 shots and a pair to score need 82"):

@@ -14,7 +14,8 @@ import pytest
 import tiny_models
 from circuitdb.errors import TaskError, UsageError
 from circuitdb.ingest import FileTask, LoadedModel, Options, ingest, load_model
-from circuitdb.ingest.plan import Job, plan
+from circuitdb.ingest.jobs import Job
+from circuitdb.ingest.plan import plan
 from circuitdb.ingest.tasks import registry
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.ingest.tasks.task import Question

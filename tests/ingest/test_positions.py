@@ -15,8 +15,9 @@ import tiny_models
 from circuitdb.connection import reading
 from circuitdb.errors import ModelError, TaskError, UsageError
 from circuitdb.ingest import LoadedModel, Options, ingest, load_model, score_edges
+from circuitdb.ingest.jobs import Job
 from circuitdb.ingest.pairs import Pair, pair
-from circuitdb.ingest.plan import Job, plan
+from circuitdb.ingest.plan import plan
 from circuitdb.ingest.sequences import groups, sequences
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.ingest.tasks.task import Question

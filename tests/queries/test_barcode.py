@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import gudhi
 import numpy as np
@@ -75,6 +76,19 @@ def test_bars_by_hand() -> None:
         (0.9, pytest.approx(0.1), 1, "b", "a"),
     ]  # fmt: skip
     assert "80% of the joins of families lie between alpha = 0.500 and 0.900, the narrowest such band." in found.notes
+
+
+def test_a_bar_ends_at_the_ceiling_of_the_pair_that_joins() -> None:
+    found = barcode(replace(of(CHAIN), ceiling=CHAIN / 2, corrected=2 * CHAIN))
+    assert found.columns == ["bar", "joins_at", "ceiling", "length", "size", "circuits", "into"]
+    assert [row["ceiling"] for row in found.rows()] == [None, None, 0.25, 0.4, 0.45]
+    assert not any("over 1" in note for note in found.notes)
+    # Corrected, two bars end over alpha = 1, where the barcode begins; nothing is cut off.
+    found = barcode(replace(of(CHAIN), ceiling=CHAIN / 2, corrected=2 * CHAIN), corrected=True)
+    assert [row["joins_at"] for row in found.rows()] == [None, None, 1.0, 1.6, 1.8]
+    assert [row["length"] for row in found.rows()][2:] == [0.0, pytest.approx(-0.6), pytest.approx(-0.8)]
+    assert [row["ceiling"] for row in found.rows()] == [None, None, 0.25, 0.4, 0.45]
+    assert "A bar that ends over 1 has a length below 0: its family is joined at alpha = 1 already." in found.notes
 
 
 def test_the_smaller_family_ends() -> None:

@@ -11,13 +11,15 @@ import pytest
 from scipy import stats
 
 from circuitdb.errors import UsageError
+from circuitdb.graph import GraphShape
 from circuitdb.queries import Database
 from circuitdb.queries.conditions import Conditions, relabelled, resampled
 from circuitdb.queries.contrast import contrast, effects
+from circuitdb.queries.resampling import draws
 from circuitdb.queries.similarity import Similarity, similarity
 from circuitdb.store import Store
 from matrices import score_matrix
-from stores import SHAPE, circuit
+from stores import SHAPE, circuit, model
 
 Floats = npt.NDArray[np.float64]
 RNG = np.random.default_rng(0)
@@ -193,6 +195,22 @@ def test_of_a_database(db: Database) -> None:
     assert [row["statistic"] for row in overlap.rows()] == names[:3]
 
 
+def test_circuits_of_tasks_without_the_parameter_are_left_out(db: Database, tmp_path: Path) -> None:
+    copy = tmp_path / "c.duckdb"
+    copy.write_bytes(Path(db.path).read_bytes())
+    for digits in (1, 2):
+        Store(copy).write(circuit(f"{digits}", {"digits": digits}), RNG.standard_normal(SHAPE.n_edges))
+    both, alone = Database(copy), db.compare("parentheses", prompt_style="few-shot")
+    found = both.compare("parentheses", prompt_style="few-shot")
+    assert found.rows() == alone.rows()
+    assert set(found.notes) - set(alone.notes) == {"2 circuits have no parentheses, and are left out."}
+    named = both.compare("parentheses", ["none", "True"], prompt_style="few-shot")  # they are there on request
+    assert named.title.startswith("parentheses none (first) against True (second)")
+    assert not any("left out" in note for note in named.notes)
+    with pytest.raises(UsageError, match="name two of none, False, True"):
+        both.compare("parentheses", ["True"])
+
+
 def test_fields_of_the_scoring_are_conditions_too(db: Database) -> None:
     found = db.compare("prompt_style", subtask=["and", "or"])
     assert not any("prompt styles" in note for note in found.notes)  # they are meant to differ
@@ -223,3 +241,79 @@ def test_an_empty_database_has_no_conditions(tmp_path: Path) -> None:
     Store(tmp_path / "c.duckdb").create()
     with pytest.raises(UsageError, match="name two of none"):
         Database(tmp_path / "c.duckdb").compare("parentheses")
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    """Two models of different graph shapes, five subtasks each, four of them in common."""
+    store = Store(tmp_path_factory.mktemp("shapes") / "c.duckdb")
+    rng = np.random.default_rng(5)
+    for name, shape, subtasks, noise in (
+        ("small", GraphShape(1, 2), range(5), 0.4),
+        ("large", SHAPE, range(1, 6), 1.2),
+    ):
+        signal = rng.standard_normal(shape.n_edges)
+        for subtask in subtasks:
+            folds = (
+                signal + noise * rng.standard_normal((1, shape.n_edges)) + rng.standard_normal((2, shape.n_edges)) / 2
+            )
+            store.write(circuit(f"s{subtask}", of=model(name, shape)), folds.mean(0), folds)
+    return Database(store.path)
+
+
+def test_stabilities_of_different_graph_shapes_are_compared(shapes: Database) -> None:
+    found = shapes.compare("model", ["small", "large"])
+    assert found.title == "model small (first) against large (second): Spearman's rho, signed scores"
+    rows = {row["statistic"]: row for row in found.rows()}
+    assert list(rows) == ["ceiling", "stability", "separation", "corrected stability", "corrected separation"]
+    for place, name in (("first", "small"), ("second", "large")):
+        (own,) = shapes.stability(model=name).rows()
+        for statistic, column in (("stability",) * 2, ("ceiling",) * 2, ("corrected stability", "corrected")):
+            assert rows[statistic][place] == pytest.approx(own[column], abs=1e-12)
+    assert rows["separation"]["first"] == pytest.approx(
+        (float(str(rows["stability"]["first"])) + float(str(rows["stability"]["second"]))) / 2, abs=1e-12
+    )
+    for statistic in ("separation", "corrected separation"):
+        assert [rows[statistic][name] for name in ("second", "effect", "low", "high", "p")] == [None] * 5
+    assert [row["p"] for row in found.rows()] == [None] * 5
+    assert found.notes[-2:] == (
+        "These circuits are of different graph shapes: 5 circuits of 2 layers x 3 heads (large); 5 circuits of 1 layer "
+        "x 2 heads (small). An edge of one shape is no edge of the other, so their scores do not line up. Each "
+        "stability is over the pairs of its own condition; the separation takes pairs across them, and p exchanges "
+        "circuits between them, so that both are NULL.",
+        "The intervals are of nominally 95%, from 2,000 resamples of the subtasks (seed 0).",
+    )
+    assert not any("models" in note or "have no similarity" in note for note in found.notes)
+    assert shapes.compare("model", ["large", "small"]).rows()[1]["effect"] == -float(str(rows["stability"]["effect"]))
+
+
+def test_the_interval_of_different_shapes_is_from_subtasks_drawn_for_both(shapes: Database) -> None:
+    """By loops: the four common subtasks are drawn once for both models, and the fifth of each by itself."""
+    small, large = (shapes.similarity(model=name) for name in ("small", "large"))
+    assert (small.labels[1:], large.labels[:4]) == (("s1", "s2", "s3", "s4"),) * 2
+    row = shapes.compare("model", ["small", "large"]).rows()[1]
+    common = draws(4, seed=0)
+    effects_drawn = []
+    for weights in common:
+        means = []
+        for matrix, counts in (
+            (small.matrix, [1, *weights]), (large.matrix, [*weights, 1])
+        ):  # fmt: skip
+            pairs = [(counts[i] * counts[j], matrix[i, j]) for i, j in combinations(range(5), 2)]
+            means.append(sum(w * s for w, s in pairs) / sum(w for w, _ in pairs))
+        effects_drawn.append(means[0] - means[1])
+    half = stats.t.ppf(0.975, 4) * np.std(effects_drawn, ddof=1) * math.sqrt(5 / 4)
+    effect = float(str(row["effect"]))
+    assert (row["low"], row["high"]) == (pytest.approx(effect - half, abs=1e-9), pytest.approx(effect + half, abs=1e-9))
+
+
+def test_different_shapes_within_a_condition_are_refused(shapes: Database, tmp_path: Path) -> None:
+    copy = tmp_path / "c.duckdb"
+    copy.write_bytes(Path(shapes.path).read_bytes())
+    for shape in (SHAPE, GraphShape(1, 2)):
+        one = replace(circuit("s1", of=model(f"more {shape.n_layers}", shape), salt="zero"), prompt_style="zero-shot")
+        Store(copy).write(one, np.arange(shape.n_edges))
+    with pytest.raises(
+        UsageError, match=r"of different graph shapes: .* choose those of one shape, for example model="
+    ):
+        Database(copy).compare("prompt_style")

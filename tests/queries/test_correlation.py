@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,57 @@ def test_over_models(several: Path) -> None:
     assert [point["label"] for point in points] == [f"m{i}" for i in range(4)]
     assert [point["similarity"] for point in points] == [r["stability"] for r in db.stability().rows()]
     assert [point["value"] for point in points] == pytest.approx([0.1, 0.3, 0.5, 0.7])
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    """Four subtasks of one signal, 1 to 4 measured ever worse; the folds of the fifth contradict each other."""
+    store, rng = Store(tmp_path_factory.mktemp("uneven") / "c.duckdb"), np.random.default_rng(1)
+    shared = rng.standard_normal(SHAPE.n_edges)
+    for i, noise in enumerate((0.1, 0.5, 0.8, 1.2, 0.2)):
+        folds = shared + noise * rng.standard_normal((2, SHAPE.n_edges))
+        if i == 4:
+            folds = np.stack([folds[0], -folds[0]])
+        store.write(circuit(str(i)), shared if i == 4 else folds.mean(0), folds, accuracy=Accuracy(1 - 0.2 * i, 0.1, 8))
+    return Database(store.path)
+
+
+def test_corrected_points_are_ratios_of_means(uneven: Database) -> None:
+    """By loops over pairs; the fifth circuit has no ceiling with any other, and so no corrected value."""
+    found, alike = uneven.correlate(corrected=True), uneven.similarity()
+    expected = []
+    for i in range(4):
+        others = [j for j in range(4) if j != i]
+        expected.append(sum(alike.matrix[i, j] for j in others) / sum(alike.ceiling[i, j] for j in others))
+    points = found.long().rows()
+    assert [point["similarity"] for point in points] == [pytest.approx(value, abs=1e-12) for value in expected] + [None]
+    plain = uneven.correlate()
+    assert [point["ceiling"] for point in points] == [point["ceiling"] for point in plain.long().rows()]
+    (row,) = found.rows()
+    rho = stats.spearmanr(expected, [1, 0.8, 0.6, 0.4]).statistic
+    assert (row["n"], row["n_lacking"], row["rho"]) == (4, 1, pytest.approx(rho, abs=1e-12))
+    # The worse a circuit is measured the less alike it seems, though all are of one signal.
+    similar = [float(str(point["similarity"])) for point in plain.long().rows()[:4]]
+    assert similar == sorted(similar, reverse=True)
+    assert found.title.startswith("Spearman's rho of corrected mean similarity to the others (signed scores) with")
+    said = "tiny, addition: no corrected value for 4, of whose pairs fewer than half have a ceiling; left out."
+    assert said in found.notes
+    assert not any("no corrected value for" in note for note in plain.notes)
+
+
+def test_corrected_over_models_is_the_corrected_stability(several: Path, uneven: Database) -> None:
+    db = Database(several)
+    points = db.correlate(over="models", corrected=True).long().rows()
+    for point, row in zip(points, db.stability().rows(), strict=True):
+        assert point["similarity"] == (None if row["corrected"] is None else pytest.approx(row["corrected"], abs=1e-12))
+        assert point["ceiling"] == (None if row["ceiling"] is None else pytest.approx(row["ceiling"], abs=1e-12))
+    (point,) = uneven.correlate(over="models", corrected=True).long().rows()
+    assert point["similarity"] == pytest.approx(uneven.stability().rows()[0]["corrected"], abs=1e-12)
+
+
+def test_without_a_correction_none_is_given(several: Path) -> None:
+    with pytest.raises(UsageError, match="There is no correction for noise for Kendall's tau-b"):
+        Database(several).correlate(corrected=True, kind="kendall")
 
 
 def test_with_added_evaluations(several: Path, tmp_path: Path) -> None:
@@ -239,6 +291,17 @@ def test_random_permutations_come_near_and_are_the_same_each_time() -> None:
     b += 0.4 * a
     expected = stats.spearmanr(a, b).pvalue
     assert p_value(a, b) == p_value(a, b) == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("b", [(3, 1, 7, 0, 6, 2, 4, 5), (0, 1, 3, 2, 5, 4, 7, 6), (0, 0, 1, 0, 1, 0, 1, 1)])
+def test_random_permutations_count_those_that_are_as_extreme_and_no_others(b: tuple[int, ...]) -> None:
+    """Of 8 points, the fewest that are not enumerated: of all 40,320 orders the share is known."""
+    a, other = np.arange(8.0), np.array(b, np.float64)
+    ranks = stats.rankdata(other) - 4.5
+    products = np.array(list(itertools.permutations(ranks))) @ (a - 3.5)
+    exact = np.mean(np.abs(products) >= abs(ranks @ (a - 3.5)) - 1e-9)
+    # 9,999 random ones: 5 standard deviations. The next level of rho holds up to 5% of the orders.
+    assert p_value(a, other) == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / 9999) + 1e-4)
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:

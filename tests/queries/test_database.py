@@ -143,7 +143,8 @@ def test_an_empty_database_gives_empty_answers(tmp_path: Path) -> None:
         assert answer.columns
         assert repr(answer).startswith(answer.title)
     assert db.families().columns == [
-        "family", "size", "circuit_id", "subtask", "medoid", "lowest_within", "silhouette", "reliability",
+        "family", "size", "circuit_id", "subtask", "medoid", "lowest_within", "lowest_ceiling", "mean_within",
+        "mean_ceiling", "silhouette", "reliability",
     ]  # fmt: skip
     assert str(db.stability().arrow().schema.field("stability").type) == "double"
     assert db.stability().notes == ("The database holds no circuit yet; `circuitdb ingest` fills it.",)

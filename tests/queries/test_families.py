@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
@@ -66,14 +67,52 @@ def test_families_are_connected_components() -> None:
         {"silhouette": pytest.approx(1 - own / other, abs=1e-12), "reliability": None}
         for own, other in ((0.1, 0.95), (0.1, 0.65), (0.2, 0.7), (0.2, 0.9))
     )
-    found = families(of(CHAIN), 0.6)
+    one, two = (
+        {"lowest_within": lowest, "lowest_ceiling": limit, "mean_within": lowest, "mean_ceiling": limit}
+        for lowest, limit in ((0.9, 0.45), (0.8, 0.4))
+    )
+    found = families(replace(of(CHAIN), ceiling=CHAIN / 2), 0.6)
     assert found.title == "2 families of 4 circuits at alpha = 0.6 (similarity, signed scores)"
     assert found.rows() == [
-        {"family": "A", "size": 2, "circuit_id": 1, "subtask": "a", "medoid": True, "lowest_within": 0.9, **a},
-        {"family": "A", "size": 2, "circuit_id": 2, "subtask": "b", "medoid": False, "lowest_within": 0.9, **b},
-        {"family": "B", "size": 2, "circuit_id": 3, "subtask": "c", "medoid": True, "lowest_within": 0.8, **c},
-        {"family": "B", "size": 2, "circuit_id": 4, "subtask": "d", "medoid": False, "lowest_within": 0.8, **d},
+        {"family": "A", "size": 2, "circuit_id": 1, "subtask": "a", "medoid": True, **one, **a},
+        {"family": "A", "size": 2, "circuit_id": 2, "subtask": "b", "medoid": False, **one, **b},
+        {"family": "B", "size": 2, "circuit_id": 3, "subtask": "c", "medoid": True, **two, **c},
+        {"family": "B", "size": 2, "circuit_id": 4, "subtask": "d", "medoid": False, **two, **d},
     ]
+
+
+def test_similarities_within_stand_beside_their_ceilings() -> None:
+    values = CHAIN.copy()
+    values[0, 1] = values[1, 0] = np.nan
+    ceiling = np.array([[9, 0.1, 0.2, 0.3], [0.1, 9, 0.4, np.nan], [0.2, 0.4, 9, 0.6], [0.3, np.nan, 0.6, 9]])
+    rows = families(replace(of(values), ceiling=ceiling, corrected=2 * values), -1).rows()
+    assert len({row["family"] for row in rows}) == 1
+    # The pairs with a similarity: a-c 0.1, a-d 0 (the lowest), b-c 0.5, b-d 0.2 (without a ceiling), c-d 0.8.
+    assert rows[0]["lowest_within"] == 0.0
+    assert rows[0]["lowest_ceiling"] == 0.3
+    assert rows[0]["mean_within"] == pytest.approx((0.1 + 0 + 0.5 + 0.2 + 0.8) / 5, abs=1e-12)
+    assert rows[0]["mean_ceiling"] == pytest.approx((0.2 + 0.3 + 0.4 + 0.6) / 4, abs=1e-12)
+    # Corrected the similarities are others, and the ceilings the same.
+    (row, *_) = families(replace(of(values), ceiling=ceiling, corrected=2 * values), -1, corrected=True).rows()
+    assert (row["mean_within"], row["mean_ceiling"]) == (pytest.approx(0.64, abs=1e-12), rows[0]["mean_ceiling"])
+    # The pair that is the lowest has no ceiling, and a family of one no pair.
+    (row, *_) = families(replace(of(CHAIN), ceiling=np.where(CHAIN == 0, np.nan, CHAIN)), 0).rows()
+    assert (row["lowest_within"], row["lowest_ceiling"]) == (0, None)
+    names = ("lowest_within", "lowest_ceiling", "mean_within", "mean_ceiling")
+    assert [families(of(CHAIN), 0.95).rows()[0][name] for name in names] == [None] * 4
+
+
+def test_a_value_over_1_is_never_cut_in_silence() -> None:
+    said = "For silhouettes{}, a corrected similarity over 1 counts as 1."
+    found = families(of(CHAIN), 1.5, corrected=True)  # a - b 1.8 and c - d 1.6
+    assert [row["lowest_within"] for row in found.rows()] == [1.8, 1.8, 1.6, 1.6]
+    assert said.format("") in found.notes
+    assert said.format(" and the choice of alpha") in families(of(CHAIN), corrected=True).notes
+    assert [row["alpha"] for row in dendrogram(of(CHAIN), corrected=True).rows()] == [1.8, 1.6, 1.0]
+    assert [row["alpha"] for row in family_sweep(of(CHAIN), corrected=True).rows()] == [1.0, 1.6, 1.8]
+    # Of silhouettes both distances are 0; of an alpha the range ends at 1.
+    assert not any("counts as 1" in note for note in families(of(CHAIN), 0.5).notes)
+    assert not any("counts as 1" in note for note in families(of(CHAIN / 2), corrected=True).notes)  # 1 at most
 
 
 def test_alpha_itself_joins() -> None:
@@ -271,13 +310,27 @@ def test_silhouettes_without_all_similarities() -> None:
 
 
 def test_the_dendrogram_by_hand() -> None:
-    found = dendrogram(of(CHAIN))
+    limited = replace(of(CHAIN), ceiling=CHAIN / 2)
+    found = dendrogram(limited)
     assert found.title == "Dendrogram of 4 circuits (similarity, signed scores), single linkage"
     assert [tuple(row.values()) for row in found.rows()] == [
-        (1, 0.9, 3, 2, "a", "b"), (2, 0.8, 2, 2, "c", "d"), (3, 0.5, 1, 4, "a, b", "c, d"),
+        (1, 0.9, 3, 2, "a", "b", 0.45), (2, 0.8, 2, 2, "c", "d", 0.4), (3, 0.5, 1, 4, "a, b", "c, d", 0.25),
     ]  # fmt: skip
     assert found.notes[-1] == "From left to right: a, b, c, d."
-    assert [row["alpha"] for row in dendrogram(of(CHAIN), every_pair=True).rows()] == [0.9, 0.8, 0.0]
+    # Complete linkage joins all by a and d.
+    every = dendrogram(limited, every_pair=True).rows()
+    assert [(row["alpha"], row["ceiling"]) for row in every] == [(0.9, 0.45), (0.8, 0.4), (0.0, 0.0)]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 12), st.integers(0, 10_000), st.booleans(), st.booleans())
+def test_the_ceiling_of_a_join_is_that_of_its_pair(n: int, seed: int, every_pair: bool, corrected: bool) -> None:
+    values = random_similarity(n, seed)
+    limited = replace(of(values), ceiling=values + 1, corrected=2 * values)
+    rows = dendrogram(limited, every_pair=every_pair, corrected=corrected).rows()
+    for row in rows:
+        alpha = float(str(row["alpha"])) / (2 if corrected else 1)
+        assert row["ceiling"] == pytest.approx(alpha + 1, abs=1e-12)
 
 
 def test_of_a_database(db: Database) -> None:

@@ -30,10 +30,25 @@ def test_commutativity_has_every_swapped_pair_once(db: Database) -> None:
     pairs = [(place[str(row["a"])], place[str(row["b"])]) for row in rows]
     upper = [(i, j) for i in range(9) for j in range(i + 1, 9) if (i, j) not in pairs]
     mean, rest = (np.mean([whole.matrix[pair] for pair in some]) for some in (pairs, upper))
-    assert found.notes[-1] == f"Mean similarity {mean:.3f} over 3 such pairs, {rest:.3f} over the 33 others."
+    limit, others = (np.mean([whole.ceiling[pair] for pair in some]) for some in (pairs, upper))
+    said = f"Mean similarity {mean:.3f} over 3 such pairs (mean ceiling {limit:.3f}); "
+    assert found.notes[-1] == f"{said}{rest:.3f} over the 33 others (mean ceiling {others:.3f})."
     assert found.title == "Commutativity of digits_a and digits_b, 3 pairs: Spearman's rho, signed scores"
     named = db.commutativity(["digits_b", "digits_a"])
     assert [row["similarity"] for row in named.rows()] == [row["similarity"] for row in rows]
+
+
+def test_two_circuits_of_one_subtask_are_no_other_pair(tmp_path: Path) -> None:
+    """They say how well it was measured, and nothing of how alike two subtasks are."""
+    store = Store(tmp_path / "c.duckdb")
+    for salt, a, b in (("", 1, 2), ("", 2, 1), ("", 3, 3), ("again", 3, 3)):
+        one = circuit(f"{a}+{b}", {"a": a, "b": b}, salt=salt)
+        store.write(one, RNG.standard_normal(SHAPE.n_edges))
+    db = Database(store.path)
+    matrix = db.similarity().matrix
+    rest = np.mean([matrix[0, 2], matrix[0, 3], matrix[1, 2], matrix[1, 3]])
+    said = f"Mean similarity {matrix[0, 1]:.3f} over 1 such pair; {rest:.3f} over the 4 others."
+    assert db.commutativity().notes[-1] == said
 
 
 def test_neighbours_differ_by_one_in_one_parameter(db: Database) -> None:

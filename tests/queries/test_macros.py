@@ -34,6 +34,14 @@ STATEMENTS = [
     "FROM similarity(1, 4)",
     "FROM similarity(1, 6)",
     "FROM similarity(3, 99)",
+    "FROM similarity(2, 5)",
+    "FROM similarity(4, 4)",
+    "FROM similarity(NULL, 1)",
+    "FROM reliability(1)",
+    "FROM reliability(6)",
+    "FROM reliability(99)",
+    "SELECT c.circuit_id, r.* FROM circuit AS c, reliability(c.circuit_id) AS r ORDER BY ALL",
+    "SELECT r.reliability, s.ceiling FROM reliability(3) AS r, similarity(1, 2) AS s, families(0.5) ORDER BY ALL",
     "SELECT a.circuit_id, s.* FROM circuit AS a, similarity(a.circuit_id, 2) AS s ORDER BY ALL",
     "SELECT x.similarity AS x, y.similarity AS y FROM similarity(1, 2) AS x, similarity(2, 3) AS y",
     "WITH s AS (FROM similarity(1, 2)) SELECT 'similarity(9, 9)' AS text, s.similarity FROM s",
@@ -56,15 +64,24 @@ def scores() -> npt.NDArray[np.float32]:
     return found
 
 
+def folds_of(row: npt.NDArray[np.float32], n: int, seed: int) -> npt.NDArray[np.float32]:
+    """[fold, edge]: a circuit's scores with noise; the lone NULL of one fold is missing in that fold alone."""
+    noise = np.random.default_rng(seed).standard_normal((n, len(row))).astype(np.float32)
+    folds = row + noise * (row.std() > 0 or np.isnan(row).any())
+    folds[0, 11] = np.nan
+    return np.round(folds * 2, 0 if n == 3 else 5)
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory, scores: npt.NDArray[np.float32]) -> Path:
-    """The five as circuits 1 to 5, 1+1 twice, and a sixth of another graph."""
+    """The five as circuits 1 to 5, of 2 to 8 folds, 1+1 twice, and a sixth of another graph."""
     path = tmp_path_factory.mktemp("macros") / "circuits.duckdb"
     store = Store(path)
-    for i, (name, row) in enumerate(zip(("1+1", "1+2", "2+1", "2+2", "1+1"), scores, strict=True)):
-        store.write(circuit(name, {"digits_a": 1}, salt=str(i)), row)
-    other = GraphShape(1, 1)
-    store.write(circuit("1+1", of=model("other", other), salt="other"), np.arange(other.n_edges))
+    for i, (name, n_folds) in enumerate((("1+1", 2), ("1+2", 8), ("2+1", 3), ("2+2", 2), ("1+1", 5))):
+        store.write(circuit(name, {"digits_a": 1}, salt=str(i)), scores[i], folds_of(scores[i], n_folds, i))
+    other, rng = GraphShape(1, 1), np.random.default_rng(9)
+    folds = np.arange(other.n_edges) + rng.standard_normal((2, other.n_edges))
+    store.write(circuit("1+1", of=model("other", other), salt="other"), np.arange(other.n_edges), folds)
     return path
 
 
@@ -132,8 +149,8 @@ def test_groups_are_those_of_the_database(tmp_path: Path) -> None:
     ways: list[dict[str, Any]] = [
         {}, {"method": "eap"}, {"steps": 7}, {"grid": "left"}, {"metric": "nll"}, {"positions": "answer"},
         {"contrast": "corrected"}, {"ablation": "zero"}, {"sign_convention": "other"}, {"prompt_style": "zero-shot"},
-        {"shots": 1}, {"seed": 5}, {"n_examples": 9}, {"dtype": "float64"}, {"model": model("second")},
-        {"subtask": "task"},
+        {"shots": 1}, {"shots_drawn": "per-example"}, {"reasoning_tokens": 32}, {"chat": True}, {"seed": 5},
+        {"n_examples": 9}, {"dtype": "float64"}, {"model": model("second")}, {"subtask": "task"},
     ]  # fmt: skip
     fields = {field for way in ways for field in way} | {"revision"}
     assert {field.name for field in dataclasses.fields(Group)} - {"model_id"} <= fields | {"task", "examples"}
@@ -202,6 +219,54 @@ def test_an_argument_may_be_a_column_of_any_name(bare: duckdb.DuckDBPyConnection
     assert rows(bare, unqualified) == [{"circuit_id": 1, "shared": 9}]
 
 
+def test_ceilings_and_corrected_values_are_those_of_the_database(path: Path, bare: duckdb.DuckDBPyConnection) -> None:
+    db = Database(path)
+    pairs = db.similarity(model="tiny").rows()
+    assert sum(pair["corrected"] is not None for pair in pairs) == 6  # circuit 4 is constant
+    for pair in pairs:
+        for a, b in ((pair["a_id"], pair["b_id"]), (pair["b_id"], pair["a_id"])):
+            (row,) = rows(bare, f"FROM similarity({a}, {b})")
+            for name in ("similarity", "ceiling", "corrected"):
+                assert row[name] == (None if pair[name] is None else pytest.approx(pair[name], abs=1e-12))
+    # A circuit with itself is 1, corrected too; its ceiling is its reliability.
+    mine = {row["circuit_id"]: row for row in db.reliability().rows()}
+    (row,) = rows(bare, "FROM similarity(1, 1)")
+    assert (row["corrected"], row["ceiling"]) == (1.0, pytest.approx(mine[1]["reliability"], abs=1e-12))
+    assert rows(bare, "FROM similarity(1, 6)")[0]["ceiling"] is None  # of another graph
+
+
+def test_reliabilities_are_those_of_the_database(path: Path, bare: duckdb.DuckDBPyConnection) -> None:
+    for expected in Database(path).reliability().rows():
+        (row,) = rows(bare, f"FROM reliability({expected['circuit_id']})")
+        assert row["n_folds"] == expected["n_folds"]
+        for name in ("fold_correlation", "reliability"):
+            assert row[name] == (None if expected[name] is None else pytest.approx(expected[name], abs=1e-12))
+    assert rows(bare, "FROM reliability(4)")[0]["reliability"] is None  # constant
+    assert rows(bare, "FROM reliability(99)") == []
+
+
+@pytest.mark.parametrize("n", [0, 1, 4, 6, 7, 9])
+def test_reliability_by_the_number_of_folds(n: int, tmp_path: Path) -> None:
+    """And of halves that contradict each other, of which Spearman-Brown has no value."""
+    rng = np.random.default_rng(n)
+    row = rng.standard_normal(SHAPE.n_edges).astype(np.float32)
+    path, store = tmp_path / "c.duckdb", Store(tmp_path / "c.duckdb")
+    store.write(circuit("1+1"), row, folds_of(row, n, n) if n else None)
+    store.write(circuit("1+2"), row, np.stack([row, -row]))
+    (mine, against) = Database(path).reliability().rows()
+    served = [Database(path).sql(f"FROM reliability({number})").rows()[0] for number in (1, 2)]
+    with duckdb.connect(str(path), read_only=True) as connection:
+        alone = [rows(connection, f"FROM reliability({number})")[0] for number in (1, 2)]
+    assert against["reliability"] is None
+    for found in (served, alone):
+        assert found[1] == {"fold_correlation": pytest.approx(-1, abs=1e-12), "reliability": None, "n_folds": 2}
+    for name in ("fold_correlation", "reliability"):
+        expected = None if mine[name] is None else pytest.approx(mine[name], abs=1e-12)
+        assert (mine[name] is None) == (n < 2)
+        assert served[0][name] == expected
+        assert alone[0][name] == (None if n > 8 else expected)
+
+
 @pytest.mark.parametrize(
     ("statement", "served"),
     [
@@ -210,6 +275,9 @@ def test_an_argument_may_be_a_column_of_any_name(bare: duckdb.DuckDBPyConnection
         ("FROM similarity( 1 , 2 ), SIMILARITY(2,5)", {1, 2, 5}),
         ("FROM similarity(1, 1 + 1)", None),
         ("FROM circuit AS c, similarity(c.circuit_id, 1)", None),
+        ("FROM reliability(3)", {3}),
+        ("FROM reliability(3), similarity(1, 2)", {1, 2, 3}),
+        ("FROM circuit AS c, reliability(c.circuit_id)", None),
         ("FROM similarity(1, 2), families(0.5)", None),
         ("SELECT 'families(0.1)', similarity FROM (SELECT 1 AS similarity)", "nothing"),
     ],
@@ -218,13 +286,14 @@ def test_only_what_is_asked_for_is_computed(
     statement: str, served: set[int] | str | None, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    compute = macros._pairs
+    compute = macros._parts
 
-    def watched(connection: duckdb.DuckDBPyConnection, circuits: frozenset[int] | None) -> object:
+    def watched(connection: duckdb.DuckDBPyConnection, circuits: frozenset[int] | None, *, folds: bool) -> object:
         asked.append(circuits)
-        return compute(connection, circuits)
+        assert folds == ("reliability" in statement.lower() or "similarity(" in statement.lower())
+        return compute(connection, circuits, folds=folds)
 
-    monkeypatch.setattr(macros, "_pairs", watched)
+    monkeypatch.setattr(macros, "_parts", watched)
     Database(path).sql(statement)
     assert asked == ([] if served == "nothing" else [served])
 
@@ -234,4 +303,6 @@ def test_an_empty_database_has_no_pairs(tmp_path: Path) -> None:
     db = Database(tmp_path / "c.duckdb")
     for statement in ("FROM stability()", "FROM families(0.5)", "FROM pair_similarities", "FROM containment(1, 2, 3)"):
         assert len(db.sql(statement)) == 0
-    assert db.sql("FROM similarity(1, 2)").rows() == [{"similarity": None, "n_edges": 0}]
+    nothing = {"similarity": None, "n_edges": 0, "ceiling": None, "corrected": None}
+    assert db.sql("FROM similarity(1, 2)").rows() == [nothing]
+    assert len(db.sql("FROM reliability(1)")) == 0

@@ -24,6 +24,9 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
             "contrasts",
             "ablations",
             "prompt_styles",
+            "shots_drawn",
+            "reasoning_tokens",
+            "chats",
             "dtypes",
             "shots",
             "seeds",
@@ -48,6 +51,9 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
     "metric_names": {},
     "node_scores": {"circuit": 1},
     "metric_values": {"circuits": [1, 2], "source": "circuitdb", "metric": "accuracy", "filter": None},
+    "accuracies": {"circuits": [1, 2]},
+    "study_models": {"circuits": [1, 2]},
+    "study_runs": {"circuits": [1, 2]},
 }
 
 
@@ -58,7 +64,7 @@ def test_every_file_is_tested_here() -> None:
 @pytest.mark.parametrize("name", named.names())
 def test_every_file_is_used(name: str) -> None:
     folder = Path(circuitdb.queries.__file__).parent
-    assert any(f'"{name}"' in file.read_text() for file in folder.glob("*.py"))
+    assert any(f'"{name}"' in file.read_text() for file in folder.rglob("*.py"))
 
 
 @pytest.mark.parametrize("name", named.names())

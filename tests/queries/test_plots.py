@@ -246,6 +246,18 @@ def test_accuracy_has_its_points_and_rho(db: Database, figures: dict[str, Figure
     assert said in [text.replace("\n", " ") for text in words(figures["accuracy"])]
 
 
+def test_the_ceiling_of_corrected_values_is_1(db: Database, models: Database) -> None:
+    found = db.correlate(corrected=True)
+    figure = plots.accuracy(found)
+    points, ceiling = figure.axes[0].lines
+    np.testing.assert_allclose(places(points)[:, 0], found.points[0].similarity)
+    assert places(ceiling)[:, 0].tolist() == [1, 1]
+    said = "corrected mean similarity to the others (rho, signed scores; dotted: its ceiling)"
+    assert said in [text.replace("\n", " ") for text in words(figure)]
+    (_, bars) = plots.accuracy(models.correlate(over="models", corrected=True)).axes[0].lines
+    assert set(places(bars)[:, 0]) == {1.0}
+
+
 def test_each_model_has_its_stability_its_ceiling_and_its_name(models: Database, figures: dict[str, Figure]) -> None:
     axes = figures["models"].axes[0]
     rows = models.stability().rows()

@@ -39,6 +39,7 @@ def test_spearman_brown(r: float, factor: int, expected: float) -> None:
 
 def test_spearman_brown_has_no_value_for_contradicting_folds() -> None:
     assert math.isnan(spearman_brown(-1.0, 2))
+    assert math.isnan(spearman_brown(-1.0 + 1e-15, 2))  # but for rounding
     assert math.isnan(spearman_brown(-0.6, 3))
 
 

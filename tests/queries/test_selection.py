@@ -130,6 +130,37 @@ def test_groups_part_what_must_not_be_compared(tmp_path: Path) -> None:
     )
 
 
+def test_ways_to_ask_are_never_mixed_unsaid(tmp_path: Path) -> None:
+    """Each alone parts the circuits; a limit of reasoning tokens is not said again where prompt styles are compared."""
+    one = replace(circuit("1+1"), chat=False, shots_drawn="fixed")
+    thought = replace(one, prompt_style="chain-of-thought", reasoning_tokens=64, spec={"x": 1})
+    ways = [
+        one,
+        thought,
+        replace(thought, reasoning_tokens=32, spec={"x": 2}),
+        replace(one, chat=True, spec={"x": 3}),
+        replace(one, shots_drawn="per-example", spec={"x": 4}),
+    ]
+    path = write(tmp_path / "c.duckdb", *ways)
+    found = chosen(path)
+    assert sorted(part.ids for part in found.groups().values()) == [(1,), (2,), (3,), (4,), (5,)]
+    (note,) = found.compared().notes
+    for mixed in (
+        "2 prompt styles (few-shot, chain-of-thought)", "2 ways of drawing shots (fixed, per-example)",
+        "3 limits of reasoning tokens (none, 64, 32)", "2 choices of chat template (no, yes)",
+    ):  # fmt: skip
+        kinds = note.removeprefix("The selection mixes ").split(":")[0].split(" and ")
+        assert sorted(mixed) in [sorted(kind) for kind in kinds]
+    assert chosen(path, {"circuits": [1, 2]}).compared(apart_from="prompt_style").notes == ()
+    assert chosen(path, {"chat": "yes"}).ids == (4,)
+    assert chosen(path, {"chat": "no", "prompt_style": "chain-of-thought", "reasoning_tokens": 32}).ids == (3,)
+    assert chosen(path, {"shots_drawn": "per-example"}).ids == (5,)
+    with pytest.raises(
+        UsageError, match=r"There is no choice of chat template maybe; did you mean yes\? The database has: no, yes\."
+    ):
+        chosen(path, {"chat": "maybe"})
+
+
 @pytest.mark.parametrize("field", ["positions", "contrast", "ablation", "grid", "dtype"])
 def test_ways_of_scoring_can_be_chosen(tmp_path: Path, field: str) -> None:
     one = circuit("1+1")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from circuitdb.graph import GraphShape
-from circuitdb.records import Accuracy, Circuit, Example, Model, Subtask
+from circuitdb.records import Accuracy, Circuit, Example, Model, Parameters, Subtask
 from circuitdb.store import Store
 
 SHAPE = GraphShape(n_layers=2, n_heads=3)
@@ -23,7 +22,7 @@ def model(name: str = "tiny", shape: GraphShape = SHAPE, n_kv_heads: int | None 
 
 def circuit(
     subtask: str = "1+1",
-    parameters: Mapping[str, int] | None = None,
+    parameters: Parameters | None = None,
     *,
     of: Model | None = None,
     task: str = "addition",

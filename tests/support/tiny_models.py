@@ -6,7 +6,7 @@ import string
 from pathlib import Path
 
 import torch
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 _NUMBERS = range(200)
@@ -76,4 +76,44 @@ def llama_folder(
     model.save_pretrained(folder)
     if tokenizer is not None:
         tokenizer.save_pretrained(folder)
+    return folder
+
+
+# A template like those of instruct models, with a BOS token of its own in front; a turn ends as a text does.
+TEMPLATE = (
+    "{{ '<bos>' }}{% for message in messages %}[{{ message['role'] }}]{{ message['content'] }}<end>"
+    "{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+)
+
+
+def chat_tokenizer() -> PreTrainedTokenizerFast:
+    """Like `character_tokenizer`, with a BOS token that it puts in front itself, and a chat template that has one."""
+    special = ["<end>", "<bos>"]
+    vocabulary = {token: i for i, token in enumerate([*special, "\n", *string.printable[:95]])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="<end>"))
+    core.pre_tokenizer = pre_tokenizers.Split(Regex("[\\s\\S]"), "isolated")
+    core.decoder = decoders.Fuse()
+    core.post_processor = processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 1)])
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>", bos_token="<bos>")
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
+def chain_folder(folder: Path, tokenizer: PreTrainedTokenizerFast, follows: dict[str, str]) -> Path:
+    """A Llama that writes after each of these tokens the one given for it, whatever stands before; returns its folder.
+
+    Its layers write nothing, and a token's embedding is the unembedding of the one that follows.
+    """
+    llama_folder(folder, tokenizer, n_context=512)
+    model = LlamaForCausalLM.from_pretrained(folder)
+    with torch.no_grad():
+        for layer in model.model.layers:
+            layer.self_attn.o_proj.weight.zero_()
+            layer.mlp.down_proj.weight.zero_()
+        embedded, unembedded = model.model.embed_tokens.weight, model.lm_head.weight
+        unembedded.zero_()
+        for token, following in follows.items():
+            one, other = (tokenizer.convert_tokens_to_ids(each) for each in (token, following))
+            unembedded[other] += embedded[one] / embedded[one].norm()
+    model.save_pretrained(folder)
     return folder

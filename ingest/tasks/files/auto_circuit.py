@@ -23,7 +23,8 @@ def sheet_of(path: Path, value: Mapping[str, object]) -> Sheet:
     if not isinstance(prompts, list) or not prompts:
         raise UsageError(f"{path.name}, row 1: {KEY} is no list of prompts.")
     lines = tuple(
-        Line(number, _values(path, number, prompt), _others(prompt)) for number, prompt in enumerate(prompts, start=1)
+        Line(number, _values(path, number, prompt), _others(prompt), _choices(prompt))
+        for number, prompt in enumerate(prompts, start=1)
     )
     ignored = [name for name in value if name != KEY]
     return Sheet(path.name, _COLUMNS, lines, typed=True, own_gap=True, ignored=tuple(ignored))
@@ -33,6 +34,13 @@ def _others(prompt: Mapping[str, object]) -> tuple[str, ...]:
     """The answers after the first."""
     answers = prompt.get("answers")
     return tuple(text.strip() for text in answers[1:] if isinstance(text, str)) if isinstance(answers, list) else ()
+
+
+def _choices(prompt: Mapping[str, object]) -> tuple[str, ...]:
+    """All answers, right and wrong."""
+    given = [prompt["answers"], prompt["wrong_answers"]]
+    answers = [text for one in given for text in (one if isinstance(one, list) else [one]) if isinstance(text, str)]
+    return tuple(dict.fromkeys(text.strip() for text in answers if text.strip()))
 
 
 def _values(path: Path, number: int, prompt: object) -> tuple[object, ...]:

@@ -25,7 +25,7 @@ def sheet_of(path: Path, value: Mapping[str, object]) -> Sheet:
     before = _text(value, "example_input_prefix", _INPUT_PREFIX).lstrip("\n")
     after = _text(value, "example_output_prefix", _OUTPUT_PREFIX)
     lines = tuple(
-        Line(number, _values(path, number, example, before, after), _others(example))
+        Line(number, _values(path, number, example, before, after), _others(example), _choices(example))
         for number, example in enumerate(examples, start=1)
     )
     name = value.get("name")
@@ -50,6 +50,12 @@ def _others(example: Mapping[str, object]) -> tuple[str, ...]:
     """The targets after the first."""
     targets = example.get("target")
     return tuple(text.strip() for text in targets[1:] if isinstance(text, str)) if isinstance(targets, list) else ()
+
+
+def _choices(example: Mapping[str, object]) -> tuple[str, ...]:
+    """The answers that scores are given for, the right one among them."""
+    scores = example.get("target_scores")
+    return tuple(dict.fromkeys(text.strip() for text in scores if text.strip())) if isinstance(scores, dict) else ()
 
 
 def _values(path: Path, number: int, example: object, before: str, after: str) -> tuple[object, ...]:

@@ -121,7 +121,8 @@ def _subtasks(found: Sheet, place: int | None, name: str) -> list[str]:
 
 
 def _question(found: Sheet, line: Line, columns: _Columns) -> Question:
-    clean = replace(_asked(found, line, columns.clean, columns.answer), also_right=line.also_right)
+    asked = _asked(found, line, columns.clean, columns.answer)
+    clean = replace(asked, also_right=line.also_right, choices=line.choices)
     if columns.corrupted is None:
         return clean
     partner = _asked(found, line, columns.corrupted, columns.other)

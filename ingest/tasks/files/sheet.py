@@ -12,12 +12,13 @@ from circuitdb.errors import UsageError
 class Line:
     """One row: its number, as a spreadsheet or an editor counts, and a value for each column; None is an empty cell.
 
-    `also_right` are answers that count as right beside the one in its column.
+    `also_right` are answers that count as right beside the one in its column, `choices` all answers to choose from.
     """
 
     number: int
     values: tuple[object, ...]
     also_right: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
