@@ -48,6 +48,4 @@ def test_the_example_of_a_shot_with_reasoning() -> None:
     task = registry.find("addition", {})
     (cell,) = [each for each in task.subtasks() if each.name == "2+3"]
     (found,) = task.questions(cell, 1, 0)
-    assert block == (
-        f"{found.prompt}\nLet's think step by step. {found.reasoning} So the answer is {found.answer}\n"
-    )
+    assert block == (f"{found.prompt}\nLet's think step by step. {found.reasoning} So the answer is {found.answer}\n")
