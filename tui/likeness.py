@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -74,9 +75,11 @@ class Linked:
 
     def span(self) -> tuple[float, float]:
         """(low, high) of the alphas worth showing: all that part something, and 1."""
-        alphas = self.sweep[0]
-        low, high = (float(alphas[0]), float(alphas[-1])) if len(alphas) else (0.0, 1.0)
-        return np.floor(min(low, 0.95) * 20 - 1e-9) / 20, max(1.0, np.ceil(high * 20) / 20)
+        alphas = self.sweep[0].tolist()
+        if not alphas:
+            return 0.0, 1.0
+        # On twentieths, and the lowest join not at the very edge, where it could not be seen.
+        return math.floor(min(alphas[0], 0.95) * 20 - 1e-9) / 20, max(1.0, math.ceil(alphas[-1] * 20) / 20)
 
     def curve(self) -> tuple[list[float], list[int]]:
         """(alpha, number of families) of the corners of the curve, from the left."""

@@ -67,7 +67,7 @@ class Containment(View[Nest]):
         self._asked_sizes: Hashable = None
 
     def content(self) -> ComposeResult:
-        """Settings, sliders, matrix, pair and tree."""
+        """Choices, sliders, matrix, pair and tree."""
         yield Choices(id="cut")
         yield Sizes("", id="size")
         yield Slider("tolerance", 0.0, _MOST, _STEP, id="tolerance")

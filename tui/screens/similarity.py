@@ -87,9 +87,10 @@ class Similarity(View[Likeness]):
         self._families: list[Family] = []
         self._pair: tuple[int, int] | None = None
         self._drawn: Hashable = None
+        self._told = Content()
 
     def content(self) -> ComposeResult:
-        """Settings, map and cell, slider, curve and bars."""
+        """Choices, map and cell, slider, curve and bars."""
         yield Choices(id="asked")
         with Horizontal():
             yield Heatmap(id="map")
@@ -226,8 +227,12 @@ class Similarity(View[Likeness]):
 
     def _tell(self) -> None:
         """What is under the cursor, the families, and what must be minded."""
-        if self.answer is not None and self._rows:
-            self.query_one("#cell", Static).update(Content("\n").join([*self._cell(), *self._listed(), *self._notes()]))
+        if self.answer is None or not self._rows:
+            return
+        told = Content("\n").join([*self._cell(), *self._listed(), *self._notes()])
+        if not told.is_same(self._told):  # an update lays the whole screen out anew
+            self._told = told
+            self.query_one("#cell", Static).update(told)
 
     def _cell(self) -> list[Content]:
         assert self.answer is not None

@@ -74,7 +74,8 @@ class Barcode(ScrollView, can_focus=True):
         """The heading, or a bar."""
         width = self.scrollable_content_region.width
         if y == 0:
-            head = f"H0 barcode: {self.crossing} of {len(self._lines)} bars cross alpha"
+            told = f"{self.crossing} of {len(self._lines)} bars cross alpha"
+            head = f"H0 barcode: {told}" if width >= len(told) + 12 else told
             return self._whole([Segment(head, self.get_component_rich_style("barcode--head"))])
         place = y - 1 + self.scroll_offset.y
         if place >= len(self._lines):
