@@ -1,7 +1,7 @@
 """Two circuits of one graph side by side: their similarity, what their hard circuits share, where they differ.
 
 1. The edges of each are ranked by strength, those of strength 0 left out: the first n are its hard circuit (`cuts`).
-2. An edge is in both hard circuits of n edges if the later of its two places is within n; one sort counts that for all n.
+2. An edge is in both hard circuits of n edges if the later of its places is within n; one sort counts that for all n.
 3. Nodes are compared by their share of the circuit, score / sum of all nodes' absolute scores: circuits that were
    scored by another metric, or on an easier task, have scores of another size.
 """

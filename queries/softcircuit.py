@@ -1,7 +1,7 @@
 """One soft circuit in memory: its nodes, its edges sorted and filtered, and what a cut leaves of it.
 
-Once the scores are read, each of these takes milliseconds, and the file is free: a page of a million edges is a slice of
-their order, and only its names are made.
+Once the scores are read, each of these takes milliseconds, and the file is free: a page of a million edges is a slice
+of their order, and only its names are made.
 """
 
 from __future__ import annotations
@@ -133,6 +133,7 @@ class SoftCircuit:
         *,
         sign: str | None = None,
         name: str = "",
+        node: int | None = None,
         order: str = "strength",
     ) -> EdgeList:
         """The edges that pass filters; those without a score come last.
@@ -141,6 +142,7 @@ class SoftCircuit:
             how: which layers, kinds of source and target, and inputs of heads (see `Comparison`).
             sign: + for scores over 0, - for those under it, 0 for zeros; None for all, those without a score too.
             name: what an edge's name has in it, in any case: h2, a3.h2->, input->m0.
+            node: the node that an edge leaves or leads to.
             order: strength (absolute score, falling), highest, lowest or edge (by number); ties by number.
 
         Raises UsageError for a sign or an order that there is not.
@@ -153,6 +155,8 @@ class SoftCircuit:
             kept &= np.sign(self.scores) == {"+": 1, "-": -1, "0": 0}[sign]
         if name:
             kept &= _named(name.lower(), self.shape)
+        if node is not None:
+            kept &= (self.shape.edge_sources == node) | (self.shape.edge_target_nodes == node)
         ids = self._order(order)
         return EdgeList(self.shape, self.scores, ids[kept[ids]])
 

@@ -117,6 +117,7 @@ def test_the_strongest_edges_of_a_node() -> None:
     assert found.incoming(mlp).ids.tolist() == [5, 3]
     assert found.outgoing(len(found.node_names) - 1).ids.tolist() == []
     assert found.incoming(0).ids.tolist() == []
+    assert found.edges(node=head).ids.tolist() == [5, 0, 2, 6, 1]
     assert [found.layer(i) for i in range(4)] == [-1, 0, 0, 1]
 
 
