@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import numpy as np
 import numpy.typing as npt
 from textual.app import ComposeResult
@@ -17,6 +19,8 @@ from circuitdb.tui.widgets.heatmap import Heatmap
 from circuitdb.words import count
 
 _LEAST, _MOST = 3, 40  # edges that are listed each way
+_ABREAST = 76  # columns from which they stand side by side
+_EDGE = 3  # columns beside the cells: padding, and a scroll bar
 
 
 class NodePanel(Panel):
@@ -41,7 +45,9 @@ class NodePanel(Panel):
         values = grid(circuit)
         rows = ["input", *(f"layer {layer}" for layer in range(circuit.shape.n_layers)), "logits"]
         columns = [*map(str, range(circuit.shape.n_heads)), "mlp"]
-        self.query_one(Heatmap).draw(values, rows, columns, limit=shades.limit(values[1:-1]))
+        heatmap = self.query_one(Heatmap)
+        heatmap.draw(values, rows, columns, limit=shades.limit(values[1:-1]))
+        heatmap.styles.width = heatmap.virtual_size.width + _EDGE
 
     def text(self) -> str:
         """Every node with its score."""
@@ -73,13 +79,25 @@ class NodePanel(Panel):
         node = node_at(self.circuit, row, column)
         score = self.circuit.node_scores[node]
         told = "no outgoing edge has a score" if np.isnan(score) else f"score {score:+.4g}"
-        lines = [Content.assemble((self.circuit.node_names[node], "bold"), f"  {told}")]
-        room = max(_LEAST, min(_MOST, (self.size.height - 4) // 2))
-        for title, edges in (("in", self.circuit.incoming(node)), ("out", self.circuit.outgoing(node))):
-            lines.append(Content.styled(f"{title}: {count(len(edges), 'edge')}, the strongest first", "underline"))
-            lines += map(Content, listed(edges, room))
-        lines.append(Content.styled(self.query_one(Heatmap).legend, "dim"))
-        self.query_one("#ends-text", Static).update(Content("\n").join(lines))
+        head = Content.assemble((self.circuit.node_names[node], "bold"), f"  {told}")
+        width, height = self.query_one("#ends").scrollable_content_region.size
+        abreast = width >= _ABREAST
+        room = max(_LEAST, min(_MOST, height - 3 if abreast else (height - 4) // 2))
+        ends = (("in", self.circuit.incoming(node)), ("out", self.circuit.outgoing(node)))
+        titles = [f"{title}: {count(len(edges), 'edge')}, the strongest first" for title, edges in ends]
+        lists = [listed(edges, room) for _, edges in ends]
+        if abreast:
+            half = width // 2
+            rows = [f"{a:<{half}}{b}" for a, b in zip_longest(*lists, fillvalue="")]
+            lines = [Content.styled(f"{titles[0]:<{half}}{titles[1]}", "underline"), *map(Content, rows)]
+        else:
+            lines = [
+                line
+                for title, rows in zip(titles, lists, strict=True)
+                for line in (Content.styled(title, "underline"), *map(Content, rows))
+            ]
+        legend = Content.styled(self.query_one(Heatmap).legend, "dim")
+        self.query_one("#ends-text", Static).update(Content("\n").join([head, *lines, legend]))
 
 
 def grid(circuit: SoftCircuit) -> npt.NDArray[np.float64]:
