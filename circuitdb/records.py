@@ -145,6 +145,7 @@ class Circuit:
     metric_corrupted: float | None = None
     bos: bool | None = None
     padding: str | None = None
+    n_padded: int | None = None
     dtype: str | None = None
     device: str | None = None
     batch_size: int | None = None

@@ -250,6 +250,7 @@ def _insert_circuit(
         "seed": circuit.seed, "n_examples": circuit.n_examples, "n_skipped": circuit.n_skipped,
         "n_folds": len(batch.folds), "metric_clean": circuit.metric_clean,
         "metric_corrupted": circuit.metric_corrupted, "bos": circuit.bos, "padding": circuit.padding,
+        "n_padded": circuit.n_padded,
         "dtype": circuit.dtype, "device": circuit.device, "batch_size": circuit.batch_size,
         "software": None if circuit.software is None else canonical_json(circuit.software),
         "started_at": circuit.started_at or datetime.now(UTC), "wall_time_s": circuit.wall_time_s,

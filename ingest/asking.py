@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from circuitdb.errors import TaskError
 from circuitdb.ingest import metrics
+from circuitdb.ingest.alignment import LEFT_PAD
 from circuitdb.ingest.forms import Form
 from circuitdb.ingest.pairs import Pair, Pairing, pair, pair_given
 from circuitdb.ingest.prompts import PromptSet
@@ -48,14 +49,16 @@ class Asking:
     def paired(
         self, questions: tuple[TokenisedQuestion, ...], partners: tuple[TokenisedQuestion, ...] | None
     ) -> Pairing:
-        """Pairs of equal length. Raises TaskError unless every fold has one."""
+        """Pairs, of equal length unless they are aligned otherwise. Raises TaskError unless every fold has one."""
         options = self.options
         compares = metrics.find(options.metric).needs_contrast and not options.against
         compared = compares * (_ALL_TOKENS if options.positions != "last" else 1)
         if partners is not None:
-            pairing = pair_given(questions, partners, folds=options.folds, compared=compared, shots=self.drawn.shots)
+            pairing = pair_given(
+                questions, partners, folds=options.folds, compared=compared, shots=self.drawn.shots, align=options.align
+            )
         else:
-            pairing = pair(questions, folds=options.folds, compared=compared)
+            pairing = pair(questions, folds=options.folds, compared=compared, align=options.align)
         self.check_folds(questions, pairing)
         return pairing
 
@@ -78,6 +81,7 @@ class Asking:
         self, shots: tuple[tuple[Question, ...], ...], pairing: Pairing
     ) -> tuple[tuple[TokenisedQuestion, ...], Pairing]:
         """Questions and pairs behind their own shots. Raises TaskError unless every fold has a pair."""
+        options = self.options
         questions = tuple(self.one(own, asked) for own, asked in zip(shots, self.drawn.questions, strict=True))
         outcomes: list[Pair | str] = []
         for question, own, outcome in zip(questions, shots, pairing.outcomes, strict=True):
@@ -86,7 +90,7 @@ class Asking:
                 continue
             given = self.form.ask_partner(own, question.question)
             partner = self.one(own, outcome.corrupted.question) if given is None else given
-            if len(partner.ids) == len(question.ids):
+            if options.align == LEFT_PAD or len(partner.ids) == len(question.ids):
                 outcomes.append(Pair(question, partner, outcome.fold))
             else:
                 outcomes.append("behind its own shots it and its partner have different numbers of tokens")

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from circuitdb.errors import ModelError, UsageError
 from circuitdb.ingest import metrics
+from circuitdb.ingest.alignment import EQUAL
 from circuitdb.ingest.anatomy import Anatomy
 from circuitdb.ingest.gradients import TargetGradients
 from circuitdb.ingest.hooks import Hooks, hooks
@@ -29,6 +30,8 @@ Gradients = tuple[TargetGradients, int, Sequence[Point]]
 class Group:
     """Pairs of one length: token ids [batch, pos], labels or None, the fold of each pair [batch].
 
+    With the alignment `left-pad` the corrupted prompts may have another length than the clean ones.
+
     Labels are [batch, choice] or [batch, scored, choice]: token ids of the answer, then of what it is compared with; -1
     is no token. The last `n_scored` positions are scored. Plain tensors, since `Scorer.score` checks them itself and
     says in a sentence what is wrong.
@@ -39,6 +42,17 @@ class Group:
     labels: Tensor | None
     fold: Tensor
     n_scored: int = 1
+    align: str = EQUAL
+
+    @property
+    def padded(self) -> bool:
+        """Whether the corrupted prompts have another length than the clean ones."""
+        return self.clean.shape[1] != self.corrupted.shape[1]
+
+    @property
+    def n_positions(self) -> int:
+        """Positions of the longer prompts."""
+        return max(self.clean.shape[1], self.corrupted.shape[1])
 
     def take(self, chosen: Tensor, device: torch.device) -> Group:
         """Some of the pairs, on a device."""
@@ -46,7 +60,7 @@ class Group:
         if labels is not None and labels.ndim == 2:
             labels = labels[:, None]
         clean, corrupted = self.clean[chosen].to(device), self.corrupted[chosen].to(device)
-        return Group(clean, corrupted, labels, self.fold[chosen], self.n_scored)
+        return Group(clean, corrupted, labels, self.fold[chosen], self.n_scored, self.align)
 
 
 class Batch:
@@ -89,7 +103,8 @@ class Batch:
     def run_ablated(self, gradients: Gradients | None = None) -> None:
         """The corrupted run, where ablation is by patching."""
         if self.fixed is None:
-            self.corrupted, logits = self._end(self.group.corrupted, gradients)
+            corrupted, logits = self._end(self.group.corrupted, gradients)
+            self.corrupted = self._aligned(corrupted)
             self.corrupted_value = metrics.require_finite(self.metric, self.value(logits).detach())
 
     def forget_sources(self) -> None:
@@ -101,7 +116,10 @@ class Batch:
     def run_sources(self) -> None:
         """The corrupted run for what its sources write alone, where ablation is by patching."""
         if self.fixed is None:
-            self.corrupted, _ = self._end(self.group.corrupted)
+            if self.group.padded:
+                self.clean, _ = self._end(self.group.clean)
+            corrupted, _ = self._end(self.group.corrupted)
+            self.corrupted = self._aligned(corrupted)
 
     def value(self, logits: Tensor) -> Tensor:
         """The metric, one number per example; logits may be of several runs of the batch, one after the other."""
@@ -143,6 +161,14 @@ class Batch:
             metrics.require_finite(self.metric, value.detach())
             value.sum().backward()
         return logits.detach()
+
+    def _aligned(self, corrupted: Sources) -> Sources:
+        """What the corrupted run writes at the positions of the clean one."""
+        if not self.group.padded:
+            return corrupted
+        if self.clean is None:
+            raise AssertionError("the clean run comes before the corrupted one")
+        return corrupted.aligned_to(self.clean)
 
     def _end(
         self, tokens: Tensor, gradients: Gradients | None = None, held: Hooks | None = None

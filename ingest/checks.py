@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, int64
 
 from circuitdb.errors import UsageError
+from circuitdb.ingest.alignment import LEFT_PAD, check_known
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.metrics import Metric
 from circuitdb.ingest.models import LoadedModel
@@ -14,16 +15,15 @@ def check_group(model: LoadedModel, group: Group, metric: Metric, n_folds: int) 
     """Raises UsageError for the first thing that is wrong with a group of pairs."""
     for name, tokens in (("clean", group.clean), ("corrupted", group.corrupted)):
         check_tokens(model, tokens, name)
-    if group.clean.shape != group.corrupted.shape:
+    check_known(group.align)
+    if len(group.clean) != len(group.corrupted) or (group.padded and group.align != LEFT_PAD):
         raise UsageError(
             f"The clean tokens have shape {tuple(group.clean.shape)}, the corrupted {tuple(group.corrupted.shape)}; "
-            "every pair must have equal length."
+            f"every pair must have equal length{' (or align=' + repr(LEFT_PAD) + ')' if group.padded else ''}."
         )
-    scored = group.n_scored
-    if isinstance(scored, bool) or not isinstance(scored, int) or not 1 <= scored <= group.clean.shape[1]:
-        raise UsageError(
-            f"Of {group.clean.shape[1]} positions a whole number from 1 up to all can be scored, not {scored!r}."
-        )
+    scored, n_both = group.n_scored, min(group.clean.shape[1], group.corrupted.shape[1])
+    if isinstance(scored, bool) or not isinstance(scored, int) or not 1 <= scored <= n_both:
+        raise UsageError(f"Of {n_both} positions a whole number from 1 up to all can be scored, not {scored!r}.")
     if metric.needs_labels and group.labels is None:
         both = "[batch, 2] ids of the answer and the corrupted answer"
         what = both if metric.needs_contrast else "[batch, 1] ids of the answer"

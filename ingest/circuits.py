@@ -17,6 +17,7 @@ from torch import Tensor
 
 from circuitdb.errors import UsageError
 from circuitdb.ingest import metrics
+from circuitdb.ingest.alignment import EQUAL
 from circuitdb.ingest.anatomy import read_anatomy
 from circuitdb.ingest.batch import Batch, Group
 from circuitdb.ingest.checks import check_group, check_model, check_tokens
@@ -70,6 +71,7 @@ def evaluate_circuits(
     metric: str = "kl",
     labels: Tensor | None = None,
     scored: int = 1,
+    align: str = EQUAL,
     ablation: str = "patching",
     reference: Tensor | None = None,
     batch_size: int | None = None,
@@ -84,6 +86,7 @@ def evaluate_circuits(
         metric: its name, as for `score_edges`.
         labels: as for `score_edges`.
         scored: how many of the last positions the metric is summed over.
+        align: `equal`, or `left-pad` for corrupted prompts of another length, as for `score_edges`.
         ablation: `patching`, `zero`, `mean` or `mean-positional`.
         reference: [n, pos] token ids that the means are taken over; by default the corrupted prompts.
         batch_size: pairs in one pass; by default as many as fit in memory.
@@ -94,7 +97,7 @@ def evaluate_circuits(
     """
     check_model(model)
     check_tokens(model, clean, "clean")
-    group = Group(clean, corrupted, labels, torch.zeros(len(clean), dtype=torch.int64), scored)
+    group = Group(clean, corrupted, labels, torch.zeros(len(clean), dtype=torch.int64), scored, align)
     runner = CircuitRunner(model, ablation=ablation, batch_size=batch_size)
     around = None if reference is None else [reference]
     return runner.evaluate([group], circuits, metrics.find(metric), references=around)
@@ -166,10 +169,12 @@ class CircuitRunner:
         n_tokens: int,
         *,
         references: Sequence[Tensor] | None = None,
+        align: str = EQUAL,
     ) -> Float[Tensor, "batch token"]:
         """What one circuit [n_edges] writes after prompts [batch, pos], greedily: ids [batch, n_tokens].
 
-        The corrupted prompts go on with the same tokens, so that both runs stay aligned, up to the model's context.
+        The corrupted prompts go on with the same tokens, so that both runs stay aligned, up to the model's context;
+        with the alignment `left-pad` they may have another length.
         Raises UsageError for what can't be, as an ablation by the mean at each position, which no written token has
         one at.
         """
@@ -181,7 +186,8 @@ class CircuitRunner:
             raise UsageError(f"A circuit writes a whole number of tokens, none or more, not {n_tokens!r}.")
         kl = metrics.find("kl")
         check_tokens(self.model, prompts, "clean")
-        check_group(self.model, _unlabelled(prompts, corrupted), kl, n_folds=1)
+        group = _unlabelled(prompts, corrupted, align)
+        check_group(self.model, group, kl, n_folds=1)
         if not len(prompts):
             raise UsageError("There are no prompts to go on from.")
         kept, written = self._cells(circuit[None]), prompts[:, :0]
@@ -191,10 +197,10 @@ class CircuitRunner:
             return run_circuits(batch, kept)[:, -1].argmax(-1).cpu()
 
         for _ in range(n_tokens):
-            if prompts.shape[1] + written.shape[1] > self.model.n_context:
+            if group.n_positions + written.shape[1] > self.model.n_context:
                 break
             clean, other = (torch.cat([tokens, written], dim=1) for tokens in (prompts, corrupted))
-            parts = self._each([_unlabelled(clean, other)], kl, references, next_tokens)
+            parts = self._each([_unlabelled(clean, other, align)], kl, references, next_tokens)
             written = torch.cat([written, torch.cat(parts)[:, None]], dim=1)
         return written
 
@@ -255,5 +261,5 @@ def _run_ends(batch: Batch) -> None:
         batch.corrupted_value = batch.value(fully_ablated(batch))
 
 
-def _unlabelled(clean: Tensor, corrupted: Tensor) -> Group:
-    return Group(clean, corrupted, None, torch.zeros(len(clean), dtype=torch.int64))
+def _unlabelled(clean: Tensor, corrupted: Tensor, align: str) -> Group:
+    return Group(clean, corrupted, None, torch.zeros(len(clean), dtype=torch.int64), align=align)

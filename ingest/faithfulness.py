@@ -19,6 +19,7 @@ import torch
 from circuitdb.cuts import Strongest, strongest
 from circuitdb.errors import UsageError
 from circuitdb.ingest import metrics
+from circuitdb.ingest.alignment import EQUAL, LEFT_PAD
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.circuits import CircuitRunner, CircuitValues, Progress
 from circuitdb.ingest.methods import MEAN_POSITIONAL, PATCHING, ZERO
@@ -244,14 +245,13 @@ class _Pair:
         tokenizer, right = self.runner.model.tokenizer, 0
         if tokenizer is None:
             raise AssertionError("checked before the first pass")
-        for length in sorted({e.n_prompt for e in self.data.examples}):
-            members = [e for e in self.data.examples if e.n_prompt == length]
-            prompts, corrupted = (
-                torch.tensor([ids[:length] for ids in side])
-                for side in ([e.clean for e in members], [e.corrupted for e in members])
-            )
-            n_tokens = 1 + max(self._n_answer(e) for e in members)
-            written = self.runner.generate(prompts, corrupted, kept, n_tokens, references=self.references)
+        kinds = [(e.n_prompt, e.n_prompt + len(e.corrupted) - len(e.clean)) for e in self.data.examples]
+        for lengths in sorted(set(kinds)):
+            members = [e for e, own in zip(self.data.examples, kinds, strict=True) if own == lengths]
+            prompts = torch.tensor([e.clean[: lengths[0]] for e in members])
+            corrupted = torch.tensor([e.corrupted[: lengths[1]] for e in members])
+            n_tokens, align = 1 + max(self._n_answer(e) for e in members), _align(*lengths)
+            written = self.runner.generate(prompts, corrupted, kept, n_tokens, references=self.references, align=align)
             texts = [str(tokenizer.decode(ids, skip_special_tokens=True)) for ids in written.tolist()]
             right += sum(reader(t.split("\n")[0].strip()) == e.answer for t, e in zip(texts, members, strict=True))
         return right / len(self.data.examples)
@@ -264,21 +264,26 @@ class _Pair:
 
 
 def _groups(examples: Sequence[StoredExample]) -> list[Group]:
-    """Examples of one length, number of scored positions and number of choices together."""
-    kinds = sorted({(len(e.clean), len(e.labels), len(e.labels[0])) for e in examples})
+    """Examples of one length of either run, number of scored positions and number of choices together."""
+    kinds = [(len(e.clean), len(e.corrupted), len(e.labels), len(e.labels[0])) for e in examples]
     found = []
-    for kind in kinds:
-        members = [e for e in examples if (len(e.clean), len(e.labels), len(e.labels[0])) == kind]
+    for kind in sorted(set(kinds)):
+        members = [e for e, own in zip(examples, kinds, strict=True) if own == kind]
         found.append(
             Group(
                 clean=torch.tensor([e.clean for e in members]),
                 corrupted=torch.tensor([e.corrupted for e in members]),
                 labels=torch.tensor([e.labels for e in members]),
                 fold=torch.zeros(len(members), dtype=torch.int64),
-                n_scored=kind[1],
+                n_scored=kind[2],
+                align=_align(*kind[:2]),
             )
         )
     return found
+
+
+def _align(n_clean: int, n_corrupted: int) -> str:
+    return EQUAL if n_clean == n_corrupted else LEFT_PAD
 
 
 def _finite(value: float) -> float | None:

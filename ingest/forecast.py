@@ -18,12 +18,11 @@ from circuitdb.ingest.exact_scores import exact_work
 from circuitdb.ingest.jobs import Job
 from circuitdb.ingest.memory import Length
 from circuitdb.ingest.models import LoadedModel
-from circuitdb.ingest.plan import Options, prepare
-from circuitdb.ingest.reasoning import Draft
+from circuitdb.ingest.plan import Options
+from circuitdb.ingest.prepared import Prepared, Unfit, prepare_all
 from circuitdb.ingest.scoring import Scorer
 from circuitdb.ingest.sequences import groups
 from circuitdb.ingest.tasks.task import Task
-from circuitdb.ingest.tokens import spelt
 from circuitdb.store import Store, read_finished
 
 # DuckDB's bytes for the score of one edge, measured on 500 circuits of 123,211 edges.
@@ -39,6 +38,7 @@ class Forecast:
     status: str
     n_pairs: int | None = None
     n_skipped: int | None = None
+    n_padded: int | None = None
     n_tokens: int | None = None
     n_shared: int | None = None
     batch_size: int | None = None
@@ -53,27 +53,59 @@ def forecast(store: Store, model: LoadedModel, task: Task, options: Options) -> 
 
     Raises UsageError and ModelError as `ingest` does.
     """
-    scorer = options.scorer(model)
-    task = spelt(model, task)
-    stored = read_finished(store, by_example=options.by_example) if Path(store.path).exists() else {}
-    planned: list[Job | Draft | Forecast] = []
-    for subtask in task.subtasks():
+    return forecast_prepared(store, prepare_all(model, task, options))
+
+
+def forecast_prepared(store: Store, prepared: Prepared, *, write: bool = True) -> list[Forecast]:
+    """The same of subtasks that are prepared.
+
+    Without `write` a chain of thought is written for one circuit alone, and the others are taken to take as long; their
+    tokens and pairs are not known then.
+    """
+    by_example = prepared.options.by_example
+    stored = read_finished(store, by_example=by_example) if Path(store.path).exists() else {}
+    missing = prepared.missing(stored)
+    first, writing, failed = _written(prepared, missing, every=write)
+    speed = 0.0 if first is None else _seconds_per_work(prepared.scorer, groups(first.sequences)[0][0])
+    found = []
+    for place, part in enumerate(prepared.parts):
+        if isinstance(part, Unfit):
+            found.append(Forecast(part.subtask, "failed", reason=part.reason))
+        elif place in failed:
+            found.append(Forecast(part.subtask.name, "failed", reason=failed[place]))
+        elif isinstance(part, Job):
+            found.append(_forecast(prepared, part, speed, missing=place in missing))
+        elif first is not None and place in missing:
+            like = _forecast(prepared, first, speed, missing=True)
+            found.append(
+                Forecast(
+                    part.subtask.name, "missing", batch_size=like.batch_size, memory=like.memory, disk=like.disk,
+                    seconds=writing + (like.seconds or 0.0),
+                )
+            )  # fmt: skip
+        else:
+            found.append(Forecast(part.subtask.name, "stored", disk=0, seconds=0.0))
+    return found
+
+
+def _written(prepared: Prepared, missing: Sequence[int], *, every: bool) -> tuple[Job | None, float, dict[int, str]]:
+    """(the first of the missing circuits that can be scored, seconds of writing for it, by place why others can't be).
+
+    A chain of thought is written for it alone, or for `every` circuit: pairs are known once the model has written.
+    """
+    first, seconds, failed = None, 0.0, {}
+    for place in missing:
+        if first is not None and not every:
+            break
+        start = time.perf_counter()
         try:
-            job = prepare(model, task, subtask, options)
-            # Pairs are known once the model has written; for what is stored already it need not.
-            planned.append(job.written() if isinstance(job, Draft) and job.spec_digest not in stored else job)
+            job = prepared.written(place)
         except TaskError as error:
-            planned.append(Forecast(subtask.name, "failed", reason=str(error)))
-    missing = [job for job in planned if isinstance(job, Job) and job.spec_digest not in stored]
-    speed = _seconds_per_work(scorer, groups(missing[0].sequences)[0][0]) if missing else 0.0
-    return [
-        job
-        if isinstance(job, Forecast)
-        else Forecast(job.subtask.name, "stored", disk=0, seconds=0.0)
-        if isinstance(job, Draft)
-        else _forecast(scorer, job, options, speed, missing=job in missing)
-        for job in planned
-    ]
+            failed[place] = str(error)
+            continue
+        if first is None:
+            first, seconds = job, time.perf_counter() - start
+    return first, seconds, failed
 
 
 def seconds_for(scorer: Scorer, circuits: Sequence[Sequence[Group]]) -> list[float]:
@@ -87,13 +119,14 @@ def example_bytes(n_examples: int, shape: GraphShape) -> int:
     return int(_BYTES_A_SCORE * n_examples * shape.n_edges)
 
 
-def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missing: bool) -> Forecast:
+def _forecast(prepared: Prepared, job: Job, speed: float, *, missing: bool) -> Forecast:
+    scorer, options = prepared.scorer, prepared.options
     scored, _ = groups(job.sequences)
-    longest = max(scored, key=lambda group: group.clean.shape[1])
+    longest = max(scored, key=lambda group: group.n_positions)
     shared = scorer.rounds.n_shared(longest)
     n_pairs = len(job.sequences)
     memory = scorer.memory.plan(
-        Length(longest.clean.shape[1] - shared, shared, longest.n_scored),
+        Length(longest.n_positions - shared, shared, longest.n_scored),
         len(longest.clean),
         options.folds,
         by_example=options.by_example,
@@ -104,7 +137,8 @@ def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missi
         status="missing" if missing else "stored",
         n_pairs=n_pairs,
         n_skipped=len(job.questions) - n_pairs,
-        n_tokens=longest.clean.shape[1],
+        n_padded=job.n_padded,
+        n_tokens=longest.n_positions,
         n_shared=shared,
         batch_size=memory.batch_size,
         memory=memory.peak,
@@ -115,19 +149,21 @@ def _forecast(scorer: Scorer, job: Job, options: Options, speed: float, *, missi
 
 def _work(scorer: Scorer, group: Group, edges: npt.NDArray[np.bool_] | None = None) -> float:
     """Work of a group, in units that a probe has too: positions times passes."""
-    positions = len(group.clean) * (group.clean.shape[1] - scorer.rounds.n_shared(group))
+    n_shared = scorer.rounds.n_shared(group)
+    positions, corrupted = (len(group.clean) * (side.shape[1] - n_shared) for side in (group.clean, group.corrupted))
     if scorer.method.name == "exact":
         return positions * exact_work(scorer.anatomy.shape, scorer.edges if edges is None else edges)
     runs = 1 + 2 * scorer.anatomy.shape.n_layers if scorer.method.name == "eap-ig-activations" else 1
     # A backward pass is worth two forward ones, and the clean and corrupted runs are one each.
-    return positions * (2 + 3 * len(scorer.points) * runs)
+    return positions * (1 + 3 * len(scorer.points) * runs) + corrupted
 
 
 def _seconds_per_work(scorer: Scorer, group: Group) -> float:
     """Time of a few pairs (and, for exact, of a few edges spread over the layers) by their work."""
     n = min(_PROBE_PAIRS, len(group.clean))
     labels = None if group.labels is None else group.labels[:n]
-    few = Group(group.clean[:n], group.corrupted[:n], labels, torch.zeros(n, dtype=torch.int64), group.n_scored)
+    fold = torch.zeros(n, dtype=torch.int64)
+    few = Group(group.clean[:n], group.corrupted[:n], labels, fold, group.n_scored, group.align)
     probe = scorer.probe(_PROBE_EDGES)
     start = time.perf_counter()
     try:

@@ -37,6 +37,11 @@ class Job:
     answered: Answers | None = None
 
     @property
+    def n_padded(self) -> int:
+        """Pairs whose prompts have unequally many tokens."""
+        return sum(run.padded for run in self.sequences)
+
+    @property
     def spec_digest(self) -> str:
         """The key under which the store knows it."""
         return digest(self.spec)
@@ -75,21 +80,23 @@ def job_of(
             )
     if spec is None:
         ids: list[Json] = [[list(s.clean), list(s.corrupted), *_labels(s), s.fold] for s in run]
-        spec = spec_of(asking, ids, n_pairs=len(ids))
+        spec = spec_of(asking, ids, n_pairs=len(ids), padded=any(s.padded for s in run))
     return Job(asking.subtask, questions, pairing, run, spec, asking.form, shots, reasoning)
 
 
-def spec_of(asking: Asking, ids: list[Json], *, n_pairs: int) -> dict[str, Json]:
+def spec_of(asking: Asking, ids: list[Json], *, n_pairs: int, padded: bool) -> dict[str, Json]:
     """All that decides the scores; not device and batch size, which change them by rounding only.
 
     `ids`: the tokens that are run, or with a chain of thought those that the model is asked with; `n_pairs`: how many
-    pairs there are, or can be.
+    pairs there are, or can be; `padded`: whether some are, or can be, of unequal length.
     """
     options, model = asking.options, asking.form.model
     source = metrics.find(options.metric).source
     own: dict[str, Json] = {} if source is None else {"metric_source": source}
     if options.against:
         own["contrast"] = options.contrast
+    if padded:
+        own["padding"] = "left"
     if asking.form.chat is not None:
         own["chat_template"] = asking.form.chat.digest
     if options.chain_of_thought:

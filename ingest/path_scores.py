@@ -1,6 +1,8 @@
 """Scores by gradients along the straight path from the corrupted to the clean run: eap, eap-ig, clean-corrupted.
 
-A point of the path that is the clean or the corrupted run itself shares the pass that finds what the sources write.
+A point of the path that is the clean or the corrupted run itself shares the pass that finds what the sources write. The
+path of a pair of unequal length ends at another run than the corrupted one: at the clean prompt's positions, with the
+corrupted prompt's embedding wherever it has one.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from circuitdb.ingest.methods import Point
 def path_scores(batch: Batch, points: Sequence[Point]) -> Float[Tensor, "part source target"]:
     """Scores summed over each part's examples: <ablated - clean output, weighted mean gradient over the points>."""
     targets = batch.new_targets(len(points))
-    ends = [point for point in points if point.position in {0.0, 1.0}]
+    runs = {1.0} if batch.group.padded else {0.0, 1.0}
+    ends = [point for point in points if point.position in runs]
     at = {point.position: (targets, step, [point]) for step, point in enumerate(ends)}
     batch.run_clean(at.get(1.0))
     batch.run_ablated(at.get(0.0))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from circuitdb.errors import UsageError
 from circuitdb.ingest import methods, metrics
+from circuitdb.ingest.alignment import EQUAL, LEFT_PAD, check_known
 from circuitdb.ingest.asking import Asking
 from circuitdb.ingest.chat import chat
 from circuitdb.ingest.forms import Form
@@ -30,7 +31,8 @@ class Options:
     `steps` and `grid` are 5 and `right` for a method that is integrated, and None for any other. `against`: answers
     that the right one is compared with, in the place of the corrupted answer. `by_example`: keep the scores of every
     single example. `shots_drawn` is `fixed` or `per-example`. `chain_of_thought`: the model first writes its reasoning,
-    of at most `reasoning_tokens` tokens. `chat`: prompts go through the chat template. Raises UsageError for options
+    of at most `reasoning_tokens` tokens. `chat`: prompts go through the chat template.
+    `align`: `equal`, or `left-pad`, which pairs questions of unequal token length too. Raises UsageError for options
     that can't be.
     """
 
@@ -51,6 +53,7 @@ class Options:
     chain_of_thought: bool = False
     reasoning_tokens: int = 64
     chat: bool = False
+    align: str = EQUAL
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -85,6 +88,12 @@ class Options:
         if self.against and not metric.needs_contrast:
             raise UsageError(f"The metric {metric.name} compares the answer with nothing; leave --against out.")
 
+        check_known(self.align)
+        if self.align == LEFT_PAD and self.ablation == methods.MEAN_POSITIONAL:
+            raise UsageError(
+                "mean-positional takes its means over prompts of one length, and --align left-pad pairs prompts of "
+                "several; use --ablation mean, or --align equal."
+            )
         if self.shots_drawn not in SHOTS_DRAWN:
             raise UsageError(f"Shots are not drawn {self.shots_drawn!r}; choose one of {', '.join(SHOTS_DRAWN)}.")
         if self.chain_of_thought:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from circuitdb.errors import ModelError
 from circuitdb.ingest import prefix
+from circuitdb.ingest.alignment import aligned
 from circuitdb.ingest.anatomy import Anatomy
 from circuitdb.ingest.contract import contract
 from circuitdb.ingest.gradients import TargetGradients
@@ -119,8 +120,8 @@ def _written(model: LoadedModel, anatomy: Anatomy, clean: Tensor, corrupted: Ten
         if not bool(torch.isfinite(logits).all()):
             raise ModelError("The model's logits are not finite on these prompts; in half precision, try float32.")
     kind = accumulation_dtype(model.dtype)
-    found = Changes(anatomy, runs[1], runs[0], kind).all()
-    return found, (streams[0] - streams[1]).reshape(found.shape[1:]).to(found)
+    found = Changes(anatomy, runs[1], runs[0].aligned_to(runs[1]), kind).all()
+    return found, (aligned(*streams) - streams[1]).reshape(found.shape[1:]).to(found)
 
 
 def _check_scores(model: LoadedModel, anatomy: Anatomy, clean: Tensor, corrupted: Tensor) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from circuitdb.ingest.accuracy import Shots, answers
+from circuitdb.ingest.alignment import LEFT_PAD
 from circuitdb.ingest.asking import Asking
 from circuitdb.ingest.decoding import first_line, write
 from circuitdb.ingest.forms import LEAD
@@ -127,7 +128,11 @@ def draft(asking: Asking) -> Draft:
     ids: list[Json] = [[[list(q.ids), list(q.answer_ids)] for q in each] for each in (questions, partners or ())]
     if pairing is not None:
         ids.append([[list(p.clean.ids), list(p.corrupted.ids), p.fold] for p in pairing.pairs])
-    return Draft(asking, questions, partners, pairing, shots, spec_of(asking, ids, n_pairs=len(questions)))
+    # What will be paired is known after the reasoning alone.
+    may_pad = asking.options.align == LEFT_PAD
+    return Draft(
+        asking, questions, partners, pairing, shots, spec_of(asking, ids, n_pairs=len(questions), padded=may_pad)
+    )
 
 
 def reasoning_in(text: str) -> str:

@@ -73,12 +73,14 @@ class Rounds:
 
     def n_shared(self, group: Group) -> int:
         """Positions that are computed once for all pairs of a group."""
-        return prefix.shared_length(group.clean, group.corrupted, group.n_scored) if self.share_prefix else 0
+        if group.padded or not self.share_prefix:
+            return 0
+        return prefix.shared_length(group.clean, group.corrupted, group.n_scored)
 
     def _try(self, groups: Sequence[Group]) -> None:
         """The trial on the longest of the user's own prompts, once for a model and a length."""
-        longest = max((group for group in groups if len(group.clean)), key=lambda group: group.clean.shape[1])
-        trial = f"prompts of {longest.clean.shape[1]}, {self.n_shared(longest)} shared"
+        longest = max((group for group in groups if len(group.clean)), key=lambda group: group.n_positions)
+        trial = f"prompts of {longest.clean.shape[1]} and {longest.corrupted.shape[1]}, {self.n_shared(longest)} shared"
         if trial in self.model.checked:
             return
         first = longest.take(torch.tensor([0]), self.model.device)
@@ -98,7 +100,7 @@ class Rounds:
         work: Callable[[int, Tensor, Batch], None],
     ) -> None:
         start, cached, order, at = self.n_shared(group), NO_PREFIX, torch.argsort(group.fold, stable=True), 0
-        length = Length(group.clean.shape[1] - start, start, group.n_scored)
+        length = Length(group.n_positions - start, start, group.n_scored)
         while at < len(order):
             chosen = order[at : at + self.memory.batch_size(length, len(order) - at)]
             failure, self.memory.points = None, 1

@@ -23,12 +23,13 @@ from circuitdb.ingest.forecast import example_bytes, seconds_for
 from circuitdb.ingest.jobs import Job
 from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.pairs import Pair
-from circuitdb.ingest.plan import Options, prepare
+from circuitdb.ingest.plan import Options
+from circuitdb.ingest.prepared import Prepared, Unfit, prepare_all
 from circuitdb.ingest.reasoning import Draft
-from circuitdb.ingest.scoring import EdgeScores, Scorer
+from circuitdb.ingest.scoring import EdgeScores
 from circuitdb.ingest.sequences import Sequences, groups
 from circuitdb.ingest.tasks.task import Task
-from circuitdb.ingest.tokens import spelt, starts_with_bos
+from circuitdb.ingest.tokens import starts_with_bos
 from circuitdb.records import Accuracy, Circuit, Example, Json
 from circuitdb.store import Store
 
@@ -43,6 +44,7 @@ class Outcome:
     n_examples: int | None = None
     n_skipped: int | None = None
     n_nonfinite: int | None = None
+    n_padded: int | None = None
     accuracy: float | None = None
     wall_time_s: float | None = None
     reason: str | None = None
@@ -111,57 +113,61 @@ def ingest(
         ModelError: a model that can't be scored right.
         StoreError: the database can't be written.
     """
-    told = watcher or Silent()
     store.create()
-    scorer = options.scorer(model)
-    task = spelt(model, task)
-    planned: list[Job | Draft | Outcome] = []
-    for subtask in task.subtasks():
-        try:
-            planned.append(prepare(model, task, subtask, options))
-        except TaskError as error:
-            planned.append(Outcome(subtask.name, "failed", reason=str(error)))
+    return ingest_prepared(store, prepare_all(model, task, options), replace=replace, watcher=watcher)
+
+
+def ingest_prepared(
+    store: Store, prepared: Prepared, *, replace: bool = False, watcher: Watcher | None = None
+) -> list[Outcome]:
+    """What `ingest` does of subtasks that are prepared, with a store that is there. Raises as it does."""
+    told = watcher or Silent()
+    scorer, options = prepared.scorer, prepared.options
 
     def finished() -> dict[str, int]:
         return {} if replace else store.finished(by_example=options.by_example)
 
     stored = finished()
-    missing = [job for job in planned if not isinstance(job, Outcome) and job.spec_digest not in stored]
-    told.planned(len(missing), sum(not isinstance(job, Outcome) for job in planned) - len(missing))
+    missing = prepared.missing(stored)
+    told.planned(len(missing), sum(not isinstance(part, Unfit) for part in prepared.parts) - len(missing))
     if options.by_example and missing:
-        told.sized(example_bytes(sum(job.most_pairs for job in missing), scorer.anatomy.shape))
+        told.sized(example_bytes(sum(_most_pairs(prepared.parts[i]) for i in missing), scorer.anatomy.shape))
     outcomes, timed = [], False
-    for job in planned:
-        if isinstance(job, Outcome):
-            outcome = job
-        elif job.spec_digest in (stored := finished()):  # or by another ingest, meanwhile
-            outcome = Outcome(job.subtask.name, "kept", stored[job.spec_digest])
+    for place, part in enumerate(list(prepared.parts)):
+        if isinstance(part, Unfit):
+            outcome = Outcome(part.subtask, "failed", reason=part.reason)
+        elif part.spec_digest in (stored := finished()):  # or by another ingest, meanwhile
+            outcome = Outcome(part.subtask.name, "kept", stored[part.spec_digest])
         else:
-            told.started(job.subtask.name)
+            told.started(part.subtask.name)
             try:
-                whole = job.written() if isinstance(job, Draft) else job
+                whole = prepared.written(place)
                 if options.method == "exact" and not timed:
                     # Those that are still to be written are taken to be like this one.
-                    like = [other if isinstance(other, Job) else whole for other in missing]
+                    others = [prepared.parts[i] for i in missing]
+                    like = [other if isinstance(other, Job) else whole for other in others]
                     told.estimated(sum(seconds_for(scorer, [groups(other.sequences)[0] for other in like])))
                     timed = True
-                outcome = _score(store, scorer, task, whole, options, told, replace=replace)
+                outcome = _score(store, prepared, whole, told, replace=replace)
             except (ModelError, TaskError) as error:
-                outcome = Outcome(job.subtask.name, "failed", reason=str(error))
+                outcome = Outcome(part.subtask.name, "failed", reason=str(error))
         told.finished(outcome)
         outcomes.append(outcome)
     return outcomes
 
 
-def _score(
-    store: Store, scorer: Scorer, task: Task, job: Job, options: Options, told: Watcher, *, replace: bool
-) -> Outcome:
+def _most_pairs(part: Job | Draft | Unfit) -> int:
+    return 0 if isinstance(part, Unfit) else part.most_pairs
+
+
+def _score(store: Store, prepared: Prepared, job: Job, told: Watcher, *, replace: bool) -> Outcome:
+    scorer, options = prepared.scorer, prepared.options
     started_at, start = datetime.now(UTC), time.perf_counter()
     scored, places = groups(job.sequences)
     found = scorer.score(scored, told.progress)
     seconds = time.perf_counter() - start
     answers = job.answers()
-    share, right = accuracy(task, job.questions, answers.texts)
+    share, right = accuracy(prepared.task, job.questions, answers.texts)
     choice = choice_accuracy(answers.chosen)
     circuit = _circuit(scorer.model, job, options, found, started_at, seconds)
     circuit_id = store.write(
@@ -184,6 +190,7 @@ def _outcome(circuit: Circuit, circuit_id: int, found: EdgeScores, share: Accura
         n_examples=circuit.n_examples,
         n_skipped=circuit.n_skipped,
         n_nonfinite=found.n_nonfinite,
+        n_padded=circuit.n_padded,
         accuracy=share.value,
         wall_time_s=circuit.wall_time_s,
     )
@@ -215,7 +222,8 @@ def _circuit(
         metric_clean=found.metric_clean,
         metric_corrupted=found.metric_corrupted,
         bos=starts_with_bos(model, job.questions[0].ids),
-        padding="none",
+        padding="left" if job.n_padded else "none",
+        n_padded=job.n_padded,
         dtype=model.dtype_name,
         device=str(model.device),
         batch_size=found.batch_size,

@@ -20,6 +20,7 @@ from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.ingest import methods, metrics
 from circuitdb.ingest.activation_scores import activation_scores
+from circuitdb.ingest.alignment import EQUAL
 from circuitdb.ingest.anatomy import read_anatomy
 from circuitdb.ingest.batch import Batch, Group
 from circuitdb.ingest.checks import check_group, check_model, check_tokens
@@ -77,6 +78,7 @@ def score_edges(
     metric: str = "kl",
     labels: Tensor | None = None,
     scored: int = 1,
+    align: str = EQUAL,
     folds: int = 1,
     by_example: bool = False,
     edges: Sequence[int] | npt.NDArray[np.int64] | None = None,
@@ -99,6 +101,7 @@ def score_edges(
         labels: [batch, choice] or [batch, scored, choice] token ids: the answer, then what it is compared with (the
             corrupted answer, or a set); -1 is no token.
         scored: how many of the last positions the metric is summed over.
+        align: `equal`, or `left-pad` for corrupted prompts of another length, whose positions are matched from the end.
         folds: disjoint parts of the pairs (every folds-th) whose scores are kept apart as well.
         by_example: keep each example's scores as well.
         edges: ids of the edges to patch, for `exact` alone; the others score NaN.
@@ -117,7 +120,7 @@ def score_edges(
     check_tokens(model, clean, "clean")
     scorer = Scorer(model, method=method, steps=steps, grid=grid, ablation=ablation, metric=metric, folds=folds,
                     by_example=by_example, batch_size=batch_size, share_prefix=share_prefix, edges=edges)  # fmt: skip
-    group = Group(clean, corrupted, labels, torch.arange(len(clean)) % folds, scored)
+    group = Group(clean, corrupted, labels, torch.arange(len(clean)) % folds, scored, align)
     return scorer.score([group], progress, references=None if reference is None else [reference])
 
 

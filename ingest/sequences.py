@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
+from circuitdb.ingest.alignment import EQUAL, LEFT_PAD
 from circuitdb.ingest.batch import Group
 from circuitdb.ingest.pairs import Pair
 
@@ -21,12 +22,17 @@ NO_TOKEN = -1
 
 @dataclass(frozen=True)
 class Sequences:
-    """Token ids of both runs, of equal length; `labels` [scored, choice]: the answer, then what it is compared with."""
+    """Token ids of both runs; `labels` [scored, choice]: the answer, then what it is compared with."""
 
     clean: tuple[int, ...]
     corrupted: tuple[int, ...]
     labels: tuple[tuple[int, ...], ...]
     fold: int
+
+    @property
+    def padded(self) -> bool:
+        """Whether the runs have unequally many tokens, so that one of them stands as if padded."""
+        return len(self.clean) != len(self.corrupted)
 
 
 def sequences(pair: Pair, positions: str, others: Sequence[tuple[int, ...]] | None = None) -> Sequences:
@@ -54,13 +60,14 @@ def _different(answers: Sequence[tuple[int, ...]], at: int) -> tuple[int, ...]:
 
 
 def groups(members: Sequence[Sequences]) -> tuple[list[Group], list[int]]:
-    """Pairs of one length and number of scored positions together, so that no batch needs padding.
+    """Pairs of one length of either run and number of scored positions together, so that no batch needs padding.
 
     Returns the groups, and for each of their pairs, in their order, its place in `members`.
     """
     found, places = [], []
-    for length, n_scored in sorted({(len(s.clean), len(s.labels)) for s in members}):
-        chosen = [i for i, s in enumerate(members) if (len(s.clean), len(s.labels)) == (length, n_scored)]
+    kinds = [(len(s.clean), len(s.corrupted), len(s.labels)) for s in members]
+    for kind in sorted(set(kinds)):
+        chosen = [i for i, own in enumerate(kinds) if own == kind]
         places += chosen
         found.append(
             Group(
@@ -68,7 +75,8 @@ def groups(members: Sequence[Sequences]) -> tuple[list[Group], list[int]]:
                 corrupted=torch.tensor([members[i].corrupted for i in chosen]),
                 labels=torch.tensor([members[i].labels for i in chosen]),
                 fold=torch.tensor([members[i].fold for i in chosen]),
-                n_scored=n_scored,
+                n_scored=kind[2],
+                align=EQUAL if kind[0] == kind[1] else LEFT_PAD,
             )
         )
     return found, places

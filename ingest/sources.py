@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from circuitdb.ingest.alignment import aligned
 from circuitdb.ingest.anatomy import Anatomy, Layer
 from circuitdb.ingest.hooks import Hooks
 from circuitdb.ingest.room import Room
@@ -49,6 +50,16 @@ class Sources:
                 held.see(layer.attention_sum, lambda output: found.sums.append(output.detach()))
             held.see(layer.mlp_out, lambda output: found.mlps.append(output.detach()))
         return found
+
+    def aligned_to(self, clean: Sources) -> Sources:
+        """The same at the positions of the clean run, where its prompts have another length."""
+        return Sources(
+            aligned(self.embedding, clean.embedding),
+            *(
+                [aligned(*both) for both in zip(own, others, strict=True)]
+                for own, others in ((self.heads, clean.heads), (self.sums, clean.sums), (self.mlps, clean.mlps))
+            ),
+        )
 
     def forget(self) -> None:
         """Let go of all but the embedding."""

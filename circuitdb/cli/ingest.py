@@ -71,6 +71,9 @@ def ingest(
         list[str] | None,
         typer.Option(metavar="TEXT", help="Compare the answer with this one, not the corrupted; may be repeated."),
     ] = None,
+    align: Annotated[
+        str, typer.Option(metavar="NAME", help="equal, or left-pad: pair prompts of unequal token length, too.")
+    ] = "equal",
     folds: Annotated[int, typer.Option(metavar="N", help="Parts of the examples kept apart for reliability.")] = 2,
     by_example: Annotated[
         bool, typer.Option("--by-example", help="Store the scores of every single example, too.")
@@ -117,7 +120,7 @@ def ingest(
         shots = 0 if isinstance(chosen, FileTask) or (chain_of_thought and not has_reasoning(chosen)) else 3
     options = Options(
         method, steps, grid, metric, shots, examples, folds, seed, batch_size, ablation, positions,
-        tuple(against or ()), by_example, shots_drawn=shots_drawn, chain_of_thought=chain_of_thought,
+        tuple(against or ()), by_example, align=align, shots_drawn=shots_drawn, chain_of_thought=chain_of_thought,
         reasoning_tokens=reasoning_tokens, chat=chat,
     )  # fmt: skip
     store = Store(db, timeout=timeout)
@@ -165,7 +168,7 @@ def _table(outcomes: Sequence[Outcome], model: LoadedModel, task: Task, db: str)
         if outcome.n_nonfinite
     ]
     title = f"{task.name} circuits of {model.record.name} in {db}"
-    return Result(pa.table(rows), title, (*notes, *_notes(task), *model.notes))
+    return Result(pa.table(rows), title, (*notes, *_padded(outcomes), *_notes(task), *model.notes))
 
 
 def _plan(planned: Sequence[Forecast], model: LoadedModel, task: Task, db: str) -> Result:
@@ -186,7 +189,13 @@ def _plan(planned: Sequence[Forecast], model: LoadedModel, task: Task, db: str) 
     time, disk = sum(f.seconds or 0.0 for f in missing), sum(f.disk or 0 for f in missing)
     title = f"{len(missing)} of {len(planned)} {task.name} circuits of {model.record.name} to score into {db}"
     notes = [f"Scoring will take about {duration(time)} and {disk / 1e6:,.0f} MB of disk; nothing was written."]
-    return Result(pa.table(rows), title, (*(notes if missing else ()), *_notes(task), *model.notes))
+    return Result(pa.table(rows), title, (*(notes if missing else ()), *_padded(planned), *_notes(task), *model.notes))
+
+
+def _padded(subtasks: Sequence[Outcome] | Sequence[Forecast]) -> tuple[str, ...]:
+    """How many pairs are of unequal length, where any are."""
+    counts = [f"{subtask.n_padded} of {subtask.subtask}" for subtask in subtasks if subtask.n_padded]
+    return (f"Pairs of unequal token length, matched from the end: {', '.join(counts)}.",) if counts else ()
 
 
 def _notes(task: Task) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -122,6 +122,14 @@ def matrix_lines(
         if i:
             yield []
         yield from _block(block, width, rule, _NARROW)
+
+
+def prose(title: str, texts: Iterable[str], width: int | None) -> Iterator[Line]:
+    """A title, and under it texts as points of a list."""
+    yield from _wrapped(printable(title), width, "bold")
+    for text in texts:
+        for i, part in enumerate(_wrap(printable(text), None if width is None else width - 2)):
+            yield [("  " if i else "- ", ""), (part, "")]
 
 
 def _vertical(columns: Sequence[Column], width: int | None) -> Iterator[Line]:

@@ -28,11 +28,13 @@ from circuitdb.cli import (
     output,
     plot,
     reliability,
+    report,
     schema,
     show,
     similarity,
     sql,
     stability,
+    study,
     tasks,
     tui,
 )
@@ -63,6 +65,8 @@ def _circuitdb(
 
 
 app.command()(ingest.ingest)
+app.command()(study.study)
+app.command()(report.report)
 app.command()(tasks.tasks)
 app.command()(circuits.circuits)
 app.command()(show.show)

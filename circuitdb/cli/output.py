@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from circuitdb.cli import diagnostics
+from circuitdb.cli import diagnostics, layout
 from circuitdb.cli.cells import Cells, plain_text, printable, to_csv, to_json
 from circuitdb.cli.layout import Line, lines, matrix_lines
 from circuitdb.cli.options import Form
@@ -73,6 +73,11 @@ def page(title: str, parts: Mapping[str, Answer], form: Form) -> None:
         # Of an empty answer the title says it all.
         _write(_table(part, upright=True) if len(parts[name]) else _rendered([[(printable(part.title), "bold")]]))
     diagnostics.notes(dict.fromkeys(note for part in cells.values() for note in part.notes))
+
+
+def prose(title: str, texts: Iterable[str]) -> None:
+    """Print a title and, as a list, texts of a sentence or more."""
+    _write(_rendered(layout.prose(title, texts, _width())))
 
 
 def refuse_terminal() -> None:

@@ -8,7 +8,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from circuitdb.cli import diagnostics
 
@@ -16,10 +24,11 @@ if TYPE_CHECKING:
     from circuitdb.ingest.run import Outcome
 
 
-class _Progress:
+class Display:
     """A bar of one row on a terminal, lines elsewhere; a context manager that takes the bar off on leaving."""
 
-    def __init__(self, counted: str) -> None:
+    def __init__(self, counted: str, left: ProgressColumn | None = None) -> None:
+        """`counted` is what is counted, `left` tells the time left; by default it goes by the share that is done."""
         self._interactive = diagnostics.terminal(sys.stderr)
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -28,11 +37,11 @@ class _Progress:
             TextColumn(counted),
             TimeElapsedColumn(),
             TextColumn("left"),
-            TimeRemainingColumn(),
+            left or TimeRemainingColumn(),
             console=Console(stderr=True, no_color=not diagnostics.colour(sys.stderr)),
             disable=not self._interactive,
         )
-        self._row = self._bar.add_task("loading", total=None)
+        self._row = self._bar.add_task("loading", total=None, left="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -59,7 +68,7 @@ class _Progress:
             sys.stderr.flush()
 
 
-class RunProgress(_Progress):
+class RunProgress(Display):
     """Told by a run of circuits how far it is."""
 
     def __init__(self) -> None:
@@ -78,7 +87,7 @@ class RunProgress(_Progress):
         self._last = what
 
 
-class IngestProgress(_Progress):
+class IngestProgress(Display):
     """Told by an ingest what it does."""
 
     def __init__(self) -> None:

@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
-from circuitdb.queries import named, reliability
+from circuitdb.queries import arguments, named, reliability
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.database import Database
 from circuitdb.queries.groupnames import TELLING, group_names
 from circuitdb.queries.result import Result, count, enumeration
-from circuitdb.queries.selection import Member, Selection, Where, select
+from circuitdb.queries.selection import Group, Member, Selection, Where, select
 from circuitdb.queries.similarity import Similarity
 from circuitdb.queries.studies.commands import command, filters
 
@@ -121,11 +121,14 @@ class Subject:
 def chosen(db: Database, where: Where, fits: Callable[[Member], bool], what: str) -> tuple[Selection, Selection]:
     """(the circuits of a question that fit a study, all of the database).
 
-    Raises UsageError where there are circuits, and none fits; `what` says of which task those are.
+    Where the question names several models, theirs stand in the order of the names. Raises UsageError where there are
+    circuits, and none fits; `what` says of which task those are.
     """
     with reading(db.path, timeout=db.timeout) as connection:
         asked, everything = select(connection, where), select(connection, {})
-    members = tuple(member for member in asked.members if fits(member))
+    order = {name: place for place, name in enumerate(arguments.several("model", where.get("model"), numbers=False))}
+    fitting = (member for member in asked.members if fits(member))
+    members = tuple(sorted(fitting, key=lambda member: order.get(member.group.model, len(order))))
     if asked.members and not members:
         tasks = enumeration(dict.fromkeys(member.group.task for member in asked.members))
         raise UsageError(
@@ -152,12 +155,22 @@ def subjects(
 
 
 def by_group(selection: Selection, part: Callable[[Member], str] = lambda _: "") -> dict[str, list[Member]]:
-    """The circuits of each model and way of scoring, and of each `part` of these, by a name; one alone has none."""
-    groups = list(selection.groups())
+    """The circuits of each model and way of scoring, and of each `part` of these, by a name; one alone has none.
+
+    A cell that has few questions gives all of them: for that alone its circuit is of no other way of scoring, unless
+    another circuit of the same subtask has the other number.
+    """
+    alike: dict[Group, list[Member]] = {}
+    for member in selection.members:
+        alike.setdefault(replace(member.group, examples=None), []).append(member)
+    once = {group for group, members in alike.items() if len({m.subtask for m in members}) == len(members)}
+    each = [(member, replace(member.group, examples=None)) for member in selection.members]
+    ways = [(member, group if group in once else member.group) for member, group in each]
+    groups = list(dict.fromkeys(way for _, way in ways))
     names = group_names(groups)
     found: dict[str, list[Member]] = {}
-    for member in selection.members:
-        words = [names[member.group] if len(groups) > 1 else "", part(member)]
+    for member, way in ways:
+        words = [names[way] if len(groups) > 1 else "", part(member)]
         found.setdefault(", ".join(word for word in words if word), []).append(member)
     return found if len(found) > 1 else dict(zip([""], found.values(), strict=False))
 

@@ -1,6 +1,7 @@
 """Several models, or checkpoints of one: is the circuit more stable where the model is better, or trained longer?
 
-Models stand in the order of their names, numbers within them as numbers, so that step 1000 comes before step 8000.
+Models stand in the order in which the question names them; else in that of their names, numbers within them as numbers,
+so that step 1000 comes before step 8000.
 """
 
 from __future__ import annotations

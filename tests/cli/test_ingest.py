@@ -74,6 +74,8 @@ REFUSED = [
     (["--ablation", "zero"], 2, "eap-ig follows a path to the corrupted run, so its ablation is patching, not zero"),
     (["--ablation", "noise"], 2, "There is no ablation 'noise'; choose one of patching, zero, mean"),
     (["--positions", "first"], 2, "There are no positions 'first'; choose one of last, answer, all."),
+    (["--align", "right"], 2, "There is no alignment 'right'; choose one of equal, left-pad."),
+    (["--align", "left-pad", "--method", "exact", "--ablation", "mean-positional"], 2, "use --ablation mean, or"),
     (["--against", "9"], 2, "The metric kl compares the answer with nothing; leave --against out."),
     (["--metric", "nll", "--against", "9"], 2, "The metric nll compares the answer with nothing"),
     (["--metric", "logit-difference", "--against", " "], 2, "must be a list of texts, none of them empty."),

@@ -137,6 +137,21 @@ def test_what_depends_on_the_model_fails_its_subtask_alone(
     assert rows[0]["reason"] == reason
 
 
+def test_unequal_lengths_are_paired_where_it_is_asked_for(folder: Path, tmp_path: Path, cli: terminals.Cli) -> None:
+    content = FIVE.replace("2 + 4", "2 + 44").replace("5 + 3", "5 + 333").encode()
+    note = "Pairs of unequal token length, matched from the end: 2 of plus."
+    dry = tried(cli, folder, tmp_path / "my.csv", content, "--align", "left-pad", "--dry-run", "--json")
+    assert [row["n_tokens"] for row in json.loads(dry.out)["rows"]] == [10, 8]
+    assert note in json.loads(dry.out)["notes"]
+    run = tried(cli, folder, tmp_path / "my.csv", content, "--align", "left-pad", "--json")
+    assert (run.code, [row["status"] for row in json.loads(run.out)["rows"]]) == (0, ["stored", "stored"])
+    assert note in json.loads(run.out)["notes"]
+    shown = json.loads(cli("show", "1", "--db", "c.duckdb", "--json").out)["provenance"]["rows"][0]
+    assert (shown["padding"], shown["n_padded"]) == ("left", 2)
+    shown = json.loads(cli("show", "2", "--db", "c.duckdb", "--json").out)["provenance"]["rows"][0]
+    assert (shown["padding"], shown["n_padded"]) == ("none", 0)
+
+
 def test_shots_of_a_file_are_asked_for(folder: Path, tmp_path: Path, cli: terminals.Cli) -> None:
     rows = "".join(f"{a} + {a} =,{2 * a}\n" for a in range(1, 9))
     content = f"prompt,answer\n{rows}1 + 1 =,2\n".encode()

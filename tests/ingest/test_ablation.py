@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import activation_paths
 import oracle
 from circuitdb.errors import UsageError
 from circuitdb.ingest import EdgeScores, score_edges
@@ -143,29 +144,8 @@ def test_a_beginning_in_common_keeps_its_effect(gpt2: Case, method: str, ablatio
 
 def test_activation_paths_go_to_the_fixed_value(gpt2: Case) -> None:
     """GPT-2 with the embedding, each layer's attention and each MLP moved all of the way, one after the other."""
-    values = ablated(gpt2, "mean", gpt2.corrupted)
-    written = oracle.sources(gpt2.model, gpt2.clean)
-    difference = values - written
-    writers: list[tuple[Any, slice]] = [(None, slice(0, 1))]
-    for layer, block in enumerate(gpt2.model.transformer.h):
-        first = 1 + 5 * layer
-        writers += [(block.attn.c_proj, slice(first, first + 4)), (block.mlp, slice(first + 4, first + 5))]
-    total = np.zeros(gpt2.shape.n_edges)
-    for module, group in writers:
-        change = difference[group].sum(0)
-        entry = (written[0] + (change if module is None else 0)).requires_grad_()
-        handles = (
-            []
-            if module is None
-            else [module.register_forward_hook(lambda _m, _a, own, by=change: (own.detach() + by).requires_grad_())]
-        )
-        run = oracle.Pass(gpt2.model, entry=entry).run(gpt2.clean)
-        for handle in handles:
-            handle.remove()
-        metric = gpt2.metric("logit-difference")(run.logits).sum()
-        gradients = torch.autograd.grad(metric, run.reads, allow_unused=True, materialize_grads=True)
-        cells = torch.einsum("ubpd,vbpd->uv", difference, torch.cat(gradients)) / len(gpt2.clean)
-        total += cells.numpy()[gpt2.shape.mask] / len(writers)
+    difference = ablated(gpt2, "mean", gpt2.corrupted) - oracle.sources(gpt2.model, gpt2.clean)
+    total = activation_paths.scores(gpt2.model, gpt2.clean, difference, gpt2.metric("logit-difference"))
     assert_equal(score(gpt2, "eap-ig-activations", "mean", steps=1, grid="left").scores, total)
 
 

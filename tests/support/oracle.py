@@ -32,6 +32,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import AutoModelForCausalLM
 
 from circuitdb.graph import GraphShape
+from padding import Padded, Prompts, comparable
 
 # Logits of the last position [..., batch, vocab] to one number each [..., batch].
 Metric = Callable[[Tensor], Tensor]
@@ -182,15 +183,16 @@ class Pass:
     streams: list[Tensor] = field(default_factory=list)  # [batch, pos, d_model], one for each of `reads`
     logits: Tensor = field(default_factory=lambda: torch.empty(0))  # [batch, vocab], of the last position
 
-    def run(self, tokens: Tensor) -> Pass:
+    def run(self, prompts: Prompts) -> Pass:
         """Run the model on token ids [batch, pos]."""
+        given = prompts.inputs() if isinstance(prompts, Padded) else {"input_ids": prompts}
         parts = _ANATOMIES.get(self.model.config.model_type, _LLAMA)
         with ExitStack() as hooks:
             for block in _part(self.model, parts.blocks):
                 self._hook_block(hooks, block, parts)
             final_norm = _part(self.model, parts.final_norm)
             hooks.enter_context(final_norm.register_forward_pre_hook(lambda _, args: (self._copies(args[0], 1)[0],)))
-            self.logits = self.model(tokens, use_cache=False).logits[:, -1]
+            self.logits = self.model(**given, use_cache=False).logits[:, -1]
         return self
 
     def _copies(self, stream: Tensor, n_targets: int) -> Tensor:
@@ -284,21 +286,21 @@ def divergence(clean_logits: Float[Tensor, "batch vocab"]) -> Metric:
 
 
 @torch.no_grad()
-def sources(model: Any, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "source batch pos d_model"]:
+def sources(model: Any, tokens: Prompts) -> Float[Tensor, "source batch pos d_model"]:
     """What every source writes to the residual stream."""
     return torch.cat(Pass(model).run(tokens).sources)
 
 
 @torch.no_grad()
-def logits(model: Any, tokens: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch vocab"]:
+def logits(model: Any, tokens: Prompts) -> Float[Tensor, "batch vocab"]:
     """Logits of the last position."""
     return Pass(model).run(tokens).logits
 
 
 def eap(
     model: Any,
-    clean: Int[Tensor, "batch pos"],
-    corrupted: Int[Tensor, "batch pos"],
+    clean: Prompts,
+    corrupted: Prompts,
     metric: Metric,
     path: Sequence[tuple[float, float]] = ((1.0, 1.0),),
 ) -> Scores:
@@ -309,7 +311,7 @@ def eap(
     """
     shape = graph_shape(model)
     written = sources(model, clean)
-    difference = sources(model, corrupted) - written
+    difference = comparable(clean, corrupted, sources(model, corrupted) - written)
     scores = torch.zeros(shape.n_sources, shape.n_targets, dtype=torch.float64)
     for position, weight in path:
         entry = (written[0] + (1 - position) * difference[0]).requires_grad_()
@@ -322,8 +324,8 @@ def eap(
 @torch.no_grad()
 def exact(
     model: Any,
-    clean: Int[Tensor, "batch pos"],
-    corrupted: Int[Tensor, "batch pos"],
+    clean: Prompts,
+    corrupted: Prompts,
     metric: Metric,
     edges: npt.NDArray[np.int64] | None = None,
 ) -> Scores:
@@ -334,7 +336,7 @@ def exact(
     shape, n_pairs = graph_shape(model), len(clean)
     ids = np.arange(shape.n_edges) if edges is None else edges
     before = Pass(model).run(clean)
-    difference = sources(model, corrupted) - torch.cat(before.sources)
+    difference = comparable(clean, corrupted, sources(model, corrupted) - torch.cat(before.sources))
     baseline = metric(before.logits)
 
     def effects(from_: Tensor, to: Tensor) -> Tensor:
@@ -353,7 +355,7 @@ def exact(
 
 @torch.no_grad()
 def circuit(
-    model: Any, clean: Int[Tensor, "batch pos"], corrupted: Int[Tensor, "batch pos"], kept: npt.NDArray[np.bool_]
+    model: Any, clean: Prompts, corrupted: Prompts, kept: npt.NDArray[np.bool_]
 ) -> Float[Tensor, "batch vocab"]:
     """Last-position logits of the clean run in which the edges that are not `kept` [n_edges] are cut.
 
@@ -367,6 +369,6 @@ def circuit(
 
     def change(targets: slice, present: Tensor) -> Tensor:
         n = len(present)
-        return torch.einsum("uv,ubpd->vbpd", cut[:n, targets], instead[:n] - present)
+        return torch.einsum("uv,ubpd->vbpd", cut[:n, targets], comparable(clean, corrupted, instead[:n] - present))
 
     return Pass(model, change).run(clean).logits

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 _NUMBERS = range(200)
@@ -50,6 +51,21 @@ def spaced_tokenizer(*words: str) -> PreTrainedTokenizerFast:
     core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(vocabulary)}, unk_token="<end>"))
     core.pre_tokenizer = pre_tokenizers.Split(Regex(" ?[^\\s]+|\\n"), "isolated")
     core.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
+
+
+def trained_tokenizer(texts: Iterable[str], *, n_vocab: int = 900) -> PreTrainedTokenizerFast:
+    """A byte-level BPE tokenizer trained on texts: it reads anything, and of these texts most words are one token."""
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=n_vocab,
+        special_tokens=["<end>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator(texts, trainer)
     return PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<end>")
 
 
