@@ -110,6 +110,17 @@ class SoftCircuit:
         sums = np.bincount(sources, np.where(known, self.scores, 0).astype(np.float64), minlength=n)
         return np.where(np.bincount(sources[known], minlength=n) > 0, sums, np.nan)
 
+    @cached_property
+    def node_standings(self) -> npt.NDArray[np.float64]:
+        """[node]: the share of the nodes that are weaker, with the sign of its score, -1..1; NaN where that is.
+
+        Scores of nodes differ by orders of magnitude, which a scale of the scores themselves can't show.
+        """
+        strong = np.abs(self.node_scores)
+        known = np.sort(strong[~np.isnan(strong)])
+        shares = np.searchsorted(known, strong, side="left") / max(len(known), 1)
+        return np.where(np.isnan(strong), np.nan, np.sign(self.node_scores) * shares)
+
     @property
     def n_missing(self) -> int:
         """Edges without a score."""

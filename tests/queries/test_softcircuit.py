@@ -55,6 +55,14 @@ def test_node_scores_are_those_of_sql(gaps: Database) -> None:
     assert found.n_missing == missing > 0
 
 
+def test_standings_by_hand() -> None:
+    """Node scores are 1.5 (3 - 2 + 0.5), -2 (-4 + 2), none, none."""
+    assert small().node_scores.tolist() == pytest.approx([1.5, -2, np.nan, np.nan], nan_ok=True)
+    assert small().node_standings.tolist() == pytest.approx([0, -0.5, np.nan, np.nan], nan_ok=True)
+    found = small([0.0, 0, 0, 0, 0, -3, 0, 3])  # 0, -3, 3: equal strengths stand alike
+    assert found.node_standings.tolist() == pytest.approx([0, -1 / 3, 1 / 3, np.nan], nan_ok=True)
+
+
 @pytest.mark.parametrize(
     ("order", "edges"),
     [

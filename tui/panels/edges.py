@@ -121,7 +121,8 @@ class EdgePanel(Panel):
 
         self.query_one(Pages).show(_COLUMNS, len(found), fetch)
         none = "" if len(found) else "; x takes the filters away"
-        self._say(f"{len(found):,} of {circuit.shape.n_edges:,} edges{none}")
+        told = f"{len(found):,} of {circuit.shape.n_edges:,} edges".replace(" ", "\N{NO-BREAK SPACE}")
+        self._say(f"{told}{none}")
 
     def _say(self, remark: str) -> None:
         found = self.filter

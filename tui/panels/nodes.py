@@ -24,7 +24,13 @@ _EDGE = 3  # columns beside the cells: padding, and a scroll bar
 
 
 class NodePanel(Panel):
-    """The map at the left; input and logits are lines of their own, as wide as a layer."""
+    """The map at the left; input and logits are lines of their own, as wide as a layer.
+
+    Attributes:
+        by_score: whether shades are by the scores themselves; else by how many nodes are weaker.
+    """
+
+    by_score = False
 
     class Picked(Message):
         """Enter or a second click on a node."""
@@ -41,13 +47,19 @@ class NodePanel(Panel):
                 yield Static(id="ends-text")
 
     def draw(self, circuit: SoftCircuit) -> None:
-        """Draw the map. The input's score is of all that the model reads, and would pale the rest."""
-        values = grid(circuit)
+        """Draw the map; of scores the limit is the strongest of a layer, since the input would pale them all."""
+        values = grid(circuit, circuit.node_scores if self.by_score else circuit.node_standings)
         rows = ["input", *(f"layer {layer}" for layer in range(circuit.shape.n_layers)), "logits"]
         columns = [*map(str, range(circuit.shape.n_heads)), "mlp"]
         heatmap = self.query_one(Heatmap)
-        heatmap.draw(values, rows, columns, limit=shades.limit(values[1:-1]))
+        heatmap.draw(values, rows, columns, limit=shades.limit(values[1:-1]) if self.by_score else 1.0)
         heatmap.styles.width = heatmap.virtual_size.width + _EDGE
+
+    def turn(self) -> None:
+        """The other scale."""
+        self.by_score = not self.by_score
+        if self.circuit is not None:
+            self.draw(self.circuit)
 
     def text(self) -> str:
         """Every node with its score."""
@@ -96,16 +108,17 @@ class NodePanel(Panel):
                 for title, rows in zip(titles, lists, strict=True)
                 for line in (Content.styled(title, "underline"), *map(Content, rows))
             ]
-        legend = Content.styled(self.query_one(Heatmap).legend, "dim")
+        standing = "+7 is stronger than 70% of the nodes; · is no score"
+        legend = Content.styled(self.query_one(Heatmap).legend if self.by_score else standing, "dim")
         self.query_one("#ends-text", Static).update(Content("\n").join([head, *lines, legend]))
 
 
-def grid(circuit: SoftCircuit) -> npt.NDArray[np.float64]:
-    """[input, layers, logits; heads, MLP]: node scores; those of input and logits all along their lines."""
-    shape, scores = circuit.shape, circuit.node_scores
-    layers = scores[1:-1].reshape(shape.n_layers, shape.n_heads + 1)
+def grid(circuit: SoftCircuit, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """[input, layers, logits; heads, MLP]: values of nodes; those of input and logits all along their lines."""
+    shape = circuit.shape
+    layers = values[1:-1].reshape(shape.n_layers, shape.n_heads + 1)
     ends = np.ones((1, shape.n_heads + 1))
-    return np.concatenate((ends * scores[0], layers, ends * scores[-1]))
+    return np.concatenate((ends * values[0], layers, ends * values[-1]))
 
 
 def node_at(circuit: SoftCircuit, row: int, column: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from textual.app import ComposeResult
@@ -14,6 +15,7 @@ from circuitdb.queries.pair import Pair
 from circuitdb.queries.result import Result
 from circuitdb.queries.similarity import Similarity
 from circuitdb.tui.widgets.plot import Plot, Series
+from circuitdb.words import count
 
 _HEAD = f"{'':<11}{'rho':>7}{'ceiling':>9}{'corrected':>11}{'rel. A':>8}{'rel. B':>8}"
 
@@ -99,9 +101,9 @@ def _values(found: Similarity) -> list[float]:
     return [float(m[0, 1]) for m in (found.matrix, found.ceiling, found.corrected)] + found.reliabilities.tolist()
 
 
-def _sizes(row: dict[str, object]) -> str:
+def _sizes(row: dict[str, Any]) -> str:
     n_a, n_b = row["n_a"], row["n_b"]
-    return f"{n_a:,} edges" if n_a == n_b else f"{n_a:,} and {n_b:,} edges"
+    return count(n_a, "edge") if n_a == n_b else f"{n_a:,} and {n_b:,} edges"
 
 
 def _notes(pair: Pair) -> list[str]:

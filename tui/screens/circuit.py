@@ -31,7 +31,7 @@ PARTS = {
     "curve": "f Faithfulness",
     "record": "p Record",
 }
-_OF = {"edges": ("turn", "clear", "name"), "hard": ("resize", "signed", "prune")}
+_OF = {"nodes": ("scale",), "edges": ("turn", "clear", "name"), "hard": ("resize", "signed", "prune")}
 
 
 class Circuit(View[SoftCircuit]):
@@ -49,8 +49,11 @@ class Circuit(View[SoftCircuit]):
         Binding("h", "open_part('hard')", "Hard", show=False, tooltip="The hard circuit of n edges as a graph"),
         Binding("f", "open_part('curve')", "Faithfulness", show=False, tooltip="Faithfulness of the cut circuit"),
         Binding("p", "open_part('record')", "Record", show=False, tooltip="How it was made, how reliable it is"),
-        Binding("comma", "step(-1)", "Before", key_display=",", tooltip="The circuit before, of the chosen ones"),
-        Binding("full_stop", "step(1)", "Next", key_display=".", tooltip="The next circuit of the chosen ones"),
+        Binding("comma", "step(-1)", "Before", key_display=",",
+                tooltip="The circuit before, of the chosen ones if they are several"),
+        Binding("full_stop", "step(1)", "Next", key_display=".",
+                tooltip="The next circuit, of the chosen ones if they are several"),
+        Binding("m", "scale", "Scale", tooltip="Shades by the scores, or by how many nodes are weaker"),
         Binding("s", "turn('source')", "From", show=False, tooltip="Edges from any source, the input, heads, MLPs"),
         Binding("g", "turn('target')", "To", show=False, tooltip="Edges to any target, heads, MLPs, the logits"),
         Binding("k", "turn('qkv')", "q/k/v", show=False, tooltip="Edges to any input of a head, to q, k, v"),
@@ -124,12 +127,16 @@ class Circuit(View[SoftCircuit]):
         self._panel.focus_first()
 
     def action_step(self, steps: int) -> None:
-        """Look at another circuit: of the chosen ones if this is one of them, else of all."""
+        """Look at another circuit: of the chosen ones if this is one of several, else of all."""
         chosen = self.selection.circuits
-        among = chosen if self.circuit in chosen else self.catalogue.ids
+        among = chosen if self.circuit in chosen and len(chosen) > 1 else self.catalogue.ids
         if self.circuit in among:
             place = (among.index(self.circuit) + steps) % len(among)
             self.browser.selection = self.selection.looking_at(among[place])
+
+    def action_scale(self) -> None:
+        """The other scale of the map."""
+        self.query_one(NodePanel).turn()
 
     def action_turn(self, what: str) -> None:
         """The next value of a filter."""
