@@ -189,12 +189,11 @@ class SoftCircuit:
 
     def _order(self, order: str) -> Ids:
         if order not in self._orders:
-            self._orders[order] = {
-                "strength": lambda: by_strength(np.abs(self.scores)),
-                "highest": lambda: by_strength(self.scores),
-                "lowest": lambda: by_strength(-self.scores),
-                "edge": lambda: np.arange(len(self.scores)),
-            }[order]()
+            if order == "edge":
+                self._orders[order] = np.arange(len(self.scores))
+            else:
+                falling = {"strength": np.abs(self.scores), "highest": self.scores, "lowest": -self.scores}
+                self._orders[order] = by_strength(falling[order])
         return self._orders[order]
 
 
@@ -209,4 +208,4 @@ def _named(text: str, shape: GraphShape) -> npt.NDArray[np.bool_]:
             left = np.array([name.endswith(text[: max(start, 0)]) for name in sources])
             right = np.array([name.startswith(text[start + 2 :]) for name in targets])
             found |= left[shape.edge_sources] & right[shape.edge_targets]
-    return found
+    return np.asarray(found, np.bool_)

@@ -74,7 +74,8 @@ def test_edges_of_either_by_sets(db: Database, signed: bool) -> None:
         for side, strong in (("a", scores(db, 3)), ("b", scores(db, 7))):
             place = ids[side].tolist().index(edge) + 1
             assert row[f"place_{side}"] == (place if not signed or strong[edge] > 0 else None)
-    better = [min(p for p in (row["place_a"], row["place_b"]) if p) for row in found.rows()]  # type: ignore[type-var]
+    places = found.arrow().select(["place_a", "place_b"]).to_pylist()
+    better = [min(place for place in row.values() if place) for row in places]
     assert better == sorted(better)
 
 

@@ -35,7 +35,7 @@ def odd(tmp_path: Path) -> Path:
     store.write(circuit("[red]ü\t1", of=model("a [b]/c")), scores)
     shape = GraphShape(1, 1)
     store.write(circuit("zero", of=model("z", shape)), np.zeros(shape.n_edges, np.float32))
-    return store.path
+    return Path(store.path)
 
 
 def screen(browser: Browser) -> Circuit:
@@ -162,7 +162,7 @@ async def test_the_hard_circuit_as_a_graph(shared_store: Path) -> None:
         assert panel.kept is not None
         for keys, signed, prune in ((), False, True), (("r",), False, False), (("a",), True, False):
             await press(browser, pilot, *keys)
-            expected = [row["edge"] for row in db.hard_circuit(1, top=10, signed=signed, prune=prune).rows()]
+            expected = [str(row["edge"]) for row in db.hard_circuit(1, top=10, signed=signed, prune=prune).rows()]
             assert sorted(panel.kept.edges.page()["edge"].to_pylist()) == sorted(expected)
             region = screen(browser).query_one(Layered).region
             drawn = "\n".join(lines(browser)[region.y : region.bottom])
@@ -223,7 +223,7 @@ async def test_the_record_and_the_curve(tmp_path: Path) -> None:
         ]
     )  # fmt: skip
     (row,) = Database(store.path).reliability(circuits=1).rows()
-    async with opened(store.path, "3", "p", size=LARGE) as (browser, pilot):
+    async with opened(Path(store.path), "3", "p", size=LARGE) as (browser, pilot):
         assert f"reliability, signed     {row['reliability']:.3f}" in shown(browser)
         assert "sign_convention" in shown(browser)
         assert "method                  eap-ig" in shown(browser)

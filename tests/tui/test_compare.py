@@ -131,7 +131,7 @@ async def test_two_graph_shapes_are_told_and_another_can_be_taken(tmp_path: Path
     store.write(circuit(of=model("m [x]")), np.ones(SHAPE.n_edges, np.float32))
     store.write(circuit(of=model("other", other)), np.ones(other.n_edges, np.float32))
     store.write(circuit("1+2", of=model("m [x]")), nan)
-    async with opened(store.path) as (browser, pilot):
+    async with opened(Path(store.path)) as (browser, pilot):
         browser.selection = browser.selection.only([1, 2, 3])
         await press(browser, pilot, "4")
         browser.compare(1, 2)

@@ -98,7 +98,8 @@ class OverlapPanel(Container):
 
 def _values(found: Similarity) -> list[float]:
     """rho, ceiling, corrected, and both reliabilities."""
-    return [float(m[0, 1]) for m in (found.matrix, found.ceiling, found.corrected)] + found.reliabilities.tolist()
+    pairs = [float(m[0, 1]) for m in (found.matrix, found.ceiling, found.corrected)]
+    return [*pairs, *map(float, found.reliabilities)]
 
 
 def _sizes(row: dict[str, Any]) -> str:

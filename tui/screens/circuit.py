@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -178,7 +178,7 @@ class Circuit(View[SoftCircuit]):
 
     @property
     def _panel(self) -> Panel:
-        return self.query_one(f"#{self.part}", Panel)
+        return cast("Panel", self.query_one(f"#{self.part}"))
 
     def _say(self) -> None:
         names = [(name.partition(" "), part) for part, name in PARTS.items()]

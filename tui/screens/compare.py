@@ -165,8 +165,11 @@ class Compare(View[Pair]):
 
     @property
     def _panel(self) -> OverlapPanel | DifferencePanel | NodeDifferencePanel:
-        kinds = {"overlap": OverlapPanel, "differences": DifferencePanel, "node-differences": NodeDifferencePanel}
-        return self.query_one(kinds[self.part])
+        if self.part == "overlap":
+            return self.query_one(OverlapPanel)
+        if self.part == "differences":
+            return self.query_one(DifferencePanel)
+        return self.query_one(NodeDifferencePanel)
 
     def _say(self) -> None:
         names = [(name.partition(" "), part) for part, name in PARTS.items()]

@@ -209,7 +209,7 @@ class Layered(ScrollView, can_focus=True):
 
     def _touching(self) -> npt.NDArray[np.bool_]:
         graph = cast("Graph", self.graph)
-        return (graph.sources == self.cursor) | (graph.targets == self.cursor)
+        return np.asarray((graph.sources == self.cursor) | (graph.targets == self.cursor), np.bool_)
 
     @property
     def _gap(self) -> int:
