@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,7 @@ class Pair:
     second: SoftCircuit
     signed: Similarity
     magnitude: Similarity
+    _later: dict[bool, Places] = field(default_factory=dict, repr=False)  # by `signed`: sorted later places of edges
 
     @property
     def n_edges(self) -> int:
@@ -63,7 +64,8 @@ class Pair:
         """
         asked = np.array(ladder(self.n_edges) if sizes is None else sizes, np.int64)
         places = self._places(signed)
-        later = np.sort(np.maximum(*places))
+        later = self._later[signed] if signed in self._later else np.sort(np.maximum(*places))
+        self._later[signed] = later
         n_a, n_b = (np.minimum(asked, np.count_nonzero(own < self.n_edges)) for own in places)
         shared = np.searchsorted(later, np.minimum(asked, self.n_edges), side="left")
         with np.errstate(invalid="ignore", divide="ignore"):

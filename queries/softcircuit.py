@@ -161,7 +161,7 @@ class SoftCircuit:
         for what, value, known in (("sign", sign, SIGNS), ("order", order, ORDERS)):
             if value is not None and value not in known:
                 raise UsageError(f"There is no {what} {value!r}; choose one of {', '.join(known)}.")
-        kept = Ends.of(self.shape).kept(how)
+        kept = np.ones(len(self.scores), bool) if how == EVERY_EDGE else Ends.of(self.shape).kept(how)
         if sign is not None:
             kept &= np.sign(self.scores) == {"+": 1, "-": -1, "0": 0}[sign]
         if name:
