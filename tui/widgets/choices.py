@@ -25,6 +25,7 @@ class Choices(Static):
         self._said = said
         parts = []
         for key, action, value in settings:
-            words = Content.assemble((key, "bold underline"), f" {value}")
+            # Within a setting the spaces do not break, so that no value stands apart from its key.
+            words = Content.assemble((key, "bold underline"), f" {value}".replace(" ", "\N{NO-BREAK SPACE}"))
             parts.append(words.stylize(Style.from_meta({"@click": f"screen.{action}"})))
         self.update(Content("  ").join([*parts, *([Content.styled(remark, "italic")] if remark else [])]))
