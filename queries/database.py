@@ -15,6 +15,7 @@ from circuitdb.queries.evaluations import Evaluations
 from circuitdb.queries.faithfulness import Faithfulness
 from circuitdb.queries.groupings import Groupings
 from circuitdb.queries.hardcircuits import HardCircuits
+from circuitdb.queries.notes import Notes
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Where, select
 from circuitdb.queries.statement import run as run_sql
@@ -41,7 +42,7 @@ class Shown:
     skipped: Result
 
 
-class Database(Groupings, HardCircuits, Evaluations):
+class Database(Groupings, HardCircuits, Evaluations, Notes):
     """A circuit database, open for questions.
 
     Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `grid`, `metric`, `positions`,
