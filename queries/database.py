@@ -204,6 +204,18 @@ class Database(Groupings, HardCircuits, Evaluations, Notes):
         with reading(self.path, timeout=self.timeout) as connection:
             return schema.describe(connection, name)
 
+    def vocabulary(self) -> Result:
+        """What a statement may be made of: tables, views, macros, columns, DuckDB's functions and keywords.
+
+        `relation` is the table or view whose column it is, `parameters` are those of a macro.
+
+        >>> [row["word"] for row in db.vocabulary().rows() if row["relation"] == "fold_score"]
+        ['circuit_id', 'edge_id', 'fold', 'score']
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            table = schema.vocabulary(connection)
+        return Result(table, count(len(table), "word"))
+
     def sql(self, statement: str, *, dialect: str = "duckdb") -> Result:
         """Ask in SQL: one statement that only reads (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW).
 
