@@ -60,7 +60,9 @@ class Cells:
         notes = tuple(answer.notes)
         notes += cls.told(plain.infinite)
         names = tuple(table.column_names)
-        return cls(answer.title, names, columns, tuple(_kind(column.type) for column in table.columns), notes, plain.infinite)
+        return cls(
+            answer.title, names, columns, tuple(_kind(column.type) for column in table.columns), notes, plain.infinite
+        )
 
     @staticmethod
     def told(n_infinite: int) -> tuple[str, ...]:

@@ -57,9 +57,7 @@ def run(connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = di
 
 
 @contextmanager
-def asked(
-    connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = dialects.DUCKDB
-) -> Iterator[Asked]:
+def asked(connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = dialects.DUCKDB) -> Iterator[Asked]:
     """One statement that only reads, to be fetched within. Raises UsageError where it is refused or wrong.
 
     What is wrong with it may come to light while it is fetched; that is raised in a sentence, too.

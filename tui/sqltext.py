@@ -154,15 +154,21 @@ class Vocabulary:
         return start, list(fits.values())[:_MOST]
 
     def _named(self, text: str) -> dict[str, str]:
-        """Names and aliases of the tables in the text: what each stands for."""
-        found = {}
-        pieces = [p for p in _PIECES.finditer(text) if p.lastgroup == "word"]
-        for i, piece in enumerate(pieces):
-            name = piece.group().lower()
-            if name in self.columns:
-                found[name] = name
-                after = [p.group().lower() for p in pieces[i + 1 : i + 3]]
-                alias = after[1] if after[:1] == ["as"] and len(after) > 1 else after[0] if after else ""
-                if alias and alias not in self.keywords and alias not in self.columns:
-                    found[alias] = name
+        """Names and aliases of the tables behind FROM, JOIN and commas after these: what each stands for."""
+        found: dict[str, str] = {}
+        pieces = [piece for piece in _PIECES.finditer(text) if piece.lastgroup == "word"]
+        words = [piece.group().lower() for piece in pieces]
+        listed = -1  # the last word of a list of tables
+        for i, name in enumerate(words):
+            goes_on = i and listed == i - 1 and "," in text[pieces[i - 1].end() : pieces[i].start()]
+            if name not in self.columns or not (words[i - 1 : i] in (["from"], ["join"]) or goes_on):
+                continue
+            found[name] = name
+            after = i + 2 if words[i + 1 : i + 2] == ["as"] else i + 1
+            alias = words[after] if after < len(words) else ""
+            direct = after < len(words) and not text[pieces[after - 1].end() : pieces[after].start()].strip()
+            aliased = direct and alias not in self.keywords and alias not in self.columns
+            if aliased:
+                found[alias] = name
+            listed = after if aliased else i
         return found
