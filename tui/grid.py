@@ -8,7 +8,7 @@ from circuitdb.cells import Cells, Value, plain_text, printable
 from circuitdb.queries.result import Result
 from circuitdb.tui.widgets.pages import Column
 
-SAMPLE = 200  # rows by which columns are measured
+SAMPLE = 100  # rows at either end by which columns are measured
 _LEAST, _MOST = 4, 40
 
 

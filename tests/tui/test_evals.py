@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from textual.widgets import Static
 
 from browsers import LARGE, SMALL, lines, opened, press, settled, shown
 from circuitdb.queries import Database
@@ -39,6 +41,12 @@ def told(browser: Browser) -> Told:
     assert isinstance(browser.screen, Evals)
     assert browser.screen.answer is not None
     return browser.screen.answer
+
+
+def said(browser: Browser) -> str:
+    """The sentences beside the plot, however they are wrapped."""
+    assert told(browser)
+    return str(browser.screen.query_one("#sentences", Static).content)
 
 
 def expected(path: Path, values: dict[str, float]) -> float:
@@ -113,7 +121,8 @@ async def test_corrected_and_over_models(path: Path) -> None:
         found = told(browser).found
         assert found is not None
         assert (found.over, found.corrected, found.rows()[0]["rho"]) == ("models", False, None)
-        assert "no rank correlation, 1 point" in shown(browser)
+        assert "no rank correlation, 1 point" in said(browser)
+        assert "no rank correlation" in shown(browser)
         assert "over models" in lines(browser)[2]
 
 
@@ -121,7 +130,8 @@ async def test_a_refusal_is_told_and_another_metric_can_be_had(path: Path) -> No
     Store(path).write(circuit("1+1", salt="again"), np.ones(SHAPE.n_edges, np.float32))
     async with opened(path, "a", "7", size=LARGE) as (browser, pilot):
         assert told(browser).found is None
-        assert "has several circuits of 1+1, but a subtask is one point" in " ".join(shown(browser).split())
+        assert "has several circuits of 1+1, but a subtask is one point" in said(browser)
+        assert "has several circuits" in shown(browser)
         assert browser.screen.text() == ""
         browser.selection = browser.selection.dropping([10])
         await settled(browser, pilot)
@@ -129,9 +139,9 @@ async def test_a_refusal_is_told_and_another_metric_can_be_had(path: Path) -> No
 
 
 async def test_answers_that_were_read_in_two_ways(path: Path, tmp_path: Path) -> None:
-    file = tmp_path / "two.csv"
-    rows = [f"tiny,{s},{v if f == 'strict' else 1 - v},{f}" for s, v in ACC.items() for f in ("strict", "loose")]
-    file.write_text("\n".join(["model,subtask,em,filter", *rows]))
+    file = tmp_path / "results_2026-01-02T03-04-05.json"
+    results = {name: {"em,strict": value, "em,loose": 1 - value} for name, value in ACC.items()}
+    file.write_text(json.dumps({"results": results, "config": {"model_args": "pretrained=tiny"}}))
     Database(path).remove_evaluations("board")
     Database(path).add_evaluations([str(file)], "two")
     async with opened(path, "7", size=LARGE) as (browser, pilot):
@@ -178,4 +188,4 @@ async def test_two_groups_have_letters(path: Path) -> None:
 async def test_nothing_was_added(shared_store: Path) -> None:
     async with opened(shared_store, "7", size=LARGE) as (browser, _):
         assert told(browser).asked.metric == "circuitdb.accuracy"
-        assert "No evaluations were added yet: circuitdb evals add FILE --name NAME" in shown(browser)
+        assert "No evaluations were added yet: circuitdb evals add FILE --name NAME" in said(browser)

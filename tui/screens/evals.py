@@ -1,4 +1,4 @@
-"""Evals: does a skill that is applied alike go with being right? A metric against similarity, and what did not match."""
+"""Evals: does a skill that is applied alike go with being right? A metric against similarity; what did not match."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ class Evals(View[Told]):
         Binding("m", "metric", "Metric", tooltip="Choose the metric"),
         Binding("v", "over", "Over", tooltip="The points are subtasks, or models by their stability"),
         Binding("c", "corrected", "Corrected", tooltip="Divide similarities by what the noise of the circuits allows"),
-        Binding(
-            "f", "reading", "Reading", tooltip="The next way in which the answers were read, where there are several"
-        ),
+        Binding("f", "reading", "Reading", tooltip="The next way of reading the answers, where there are several"),
     ]
 
     def __init__(self) -> None:

@@ -265,7 +265,9 @@ class SQL(Frame):
         async def fetch(offset: int, limit: int) -> pa.Table:
             return grid.plain(found.rows(offset, limit))
 
-        pages.show(grid.columns(found.schema, found.rows(0, grid.SAMPLE)), found.n_rows, fetch)
+        # Numbers are often longer at the end.
+        ends = (found.rows(0, grid.SAMPLE), found.rows(max(grid.SAMPLE, found.n_rows - grid.SAMPLE), grid.SAMPLE))
+        pages.show(grid.columns(found.schema, pa.concat_tables(ends)), found.n_rows, fetch)
 
     def _failed(self, failure: str) -> None:
         self.running = None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
-from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -13,6 +12,9 @@ from textual.widgets import TextArea
 
 from circuitdb.tui import sqltext
 from circuitdb.tui.sqltext import Span, Vocabulary, Word
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 _FROM = 2  # letters typed from which words are offered unasked
 # Told apart by weight and slant too.
@@ -41,9 +43,7 @@ class SqlEditor(TextArea):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "down", "next_word(1)", "Next word", show=False, priority=True, tooltip="The next of the words offered"
-        ),
+        Binding("down", "next_word(1)", "Next word", show=False, priority=True, tooltip="The next word offered"),
         Binding("up", "next_word(-1)", "Word before", show=False, priority=True, tooltip="The word offered before"),
         Binding("tab,enter", "take_word", "Take word", show=False, priority=True, tooltip="Take the word offered"),
         Binding("escape", "no_word", "No word", show=False, priority=True, tooltip="Turn the words down"),
