@@ -82,7 +82,7 @@ def test_empty_database_is_migrated_by_a_writer_alone(tmp_path: Path) -> None:
         reading(path).__enter__()
     Store(path).create()
     with reading(path) as connection:
-        assert migrations.version_of(connection, str(path)) == migrations.latest() == 11
+        assert migrations.version_of(connection, str(path)) == migrations.latest() == 12
 
 
 def test_circuits_of_an_older_file_were_asked_in_the_plain_way(tmp_path: Path) -> None:

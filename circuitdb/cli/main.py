@@ -25,6 +25,7 @@ from circuitdb.cli import (
     hard,
     inclusion,
     ingest,
+    notes,
     output,
     plot,
     reliability,
@@ -83,6 +84,7 @@ app.command()(hard.hard)
 app.command()(faithfulness.faithfulness)
 app.add_typer(evals.app, name="evals")
 app.command()(correlate.correlate)
+app.add_typer(notes.app, name="notes")
 app.command()(plot.plot)
 app.command()(tui.tui)
 app.command()(sql.sql)
