@@ -13,11 +13,14 @@ import typer
 
 from circuitdb import __version__
 from circuitdb.cli import (
+    backup,
     circuits,
+    compact,
     compare,
     containment,
     correlate,
     diagnostics,
+    doctor,
     evals,
     faithfulness,
     families,
@@ -81,6 +84,9 @@ app.command()(correlate.correlate)
 app.command()(plot.plot)
 app.command()(sql.sql)
 app.command()(schema.schema)
+app.command()(doctor.doctor)
+app.command()(compact.compact)
+app.command()(backup.backup)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,7 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=given or ["--help"], prog_name="circuitdb", standalone_mode=False)
+        with diagnostics.upgrades_told():
+            code = command.main(args=given or ["--help"], prog_name="circuitdb", standalone_mode=False)
     except typer.TyperException as failure:
         return diagnostics.misuse(failure)
     except SystemExit:  # typer's word for a closed pipe
