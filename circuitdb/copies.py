@@ -87,3 +87,14 @@ def require_room(target: str, n_bytes: int) -> None:
             f"{target} would take {n_bytes / 1e6:,.0f} MB, and its disk has {free / 1e6:,.0f} MB free, of which "
             f"{_MARGIN / 1e6:,.0f} MB are to stay free; make room first."
         )
+
+
+def runs(pid: int) -> bool:
+    """Whether there is a process of this number, so that a file named by it may still be at work."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True

@@ -24,7 +24,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from circuitdb import migrations, sqlfiles
+from circuitdb import copies, migrations, sqlfiles
 from circuitdb.batches import score_digest
 from circuitdb.compaction import ROW_GROUP, fresh_name
 from circuitdb.connection import file_name, holding
@@ -132,7 +132,7 @@ def _beside(final: str) -> Iterator[Finding]:
     left = [path for path in (fresh_name(final), f"{fresh_name(final)}.wal") if os.path.exists(path)]
     for path in sorted(Path(final).parent.glob(f"{_globbed(Path(final).name)}.*.new*")):
         number = re.search(r"\.(\d+)\.new(\.wal)?$", path.name)
-        if number and not _runs(int(number[1])):
+        if number and not copies.runs(int(number[1])):
             left.append(str(path))
     if left:
         what = ", ".join(left)
@@ -147,16 +147,6 @@ def _read_all(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _globbed(text: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", text)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
-    return True
 
 
 def _schema(connection: duckdb.DuckDBPyConnection, name: str) -> Iterator[Finding]:

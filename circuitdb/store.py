@@ -58,7 +58,7 @@ class Store:
         *,
         examples: Sequence[Example] = (),
         by_example: npt.ArrayLike | None = None,
-        accuracy: Accuracy | None = None,
+        accuracy: Accuracy | Sequence[Accuracy] | None = None,
         replace: bool = False,
     ) -> int:
         """Store one circuit and return its id.
@@ -69,7 +69,7 @@ class Store:
             folds: [n_folds, n_edges], the scores of each fold of the examples alone.
             examples: its questions, scored and skipped.
             by_example: [n_used, n_edges], the scores of each scored example alone, in the order of `examples`.
-            accuracy: the model's share of right answers on them.
+            accuracy: the model's share of right answers on them, judged in one way or in several.
             replace: put it in the place of a stored circuit of the same spec; otherwise that one is kept, given the
                 scores of single examples if it has none, and its id returned.
 
@@ -101,11 +101,11 @@ class Store:
                 _append(connection, "example", _example_table(circuit_id, examples))
                 for rows in single.tables(circuit_id):
                     _append(connection, "example_score", rows)
-                if accuracy is not None:
+                for share in () if accuracy is None else [accuracy] if isinstance(accuracy, Accuracy) else accuracy:
                     evaluation: dict[str, object] = {
                         "model_id": model_id, "subtask_id": subtask_id, "circuit_id": circuit_id,
-                        "metric": accuracy.metric, "filter": accuracy.filter, "value": accuracy.value,
-                        "stderr": accuracy.stderr, "n": accuracy.n, "source": "circuitdb",
+                        "metric": share.metric, "filter": share.filter, "value": share.value,
+                        "stderr": share.stderr, "n": share.n, "source": "circuitdb",
                     }  # fmt: skip
                     _insert(connection, "evaluation", evaluation)
             # Closing the file does it too, but here a failure, such as a full disk, is raised.

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from circuitdb import __version__
 from circuitdb.errors import ModelError, TaskError
@@ -28,7 +29,6 @@ from circuitdb.ingest.sequences import Sequences, groups
 from circuitdb.ingest.tasks.task import Task
 from circuitdb.ingest.tokens import spelt, starts_with_bos
 from circuitdb.records import Accuracy, Circuit, Example, Json
-from circuitdb.store import Store
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,29 @@ class Watcher(Protocol):
         """A subtask is done with."""
 
 
+class Sink(Protocol):
+    """Where circuits are put: the methods of a `Store`, which gives them ids, or of a folder, which does not."""
+
+    def create(self) -> None:
+        """Make it, or see that it can be written to, before any work is lost."""
+
+    def finished(self, *, by_example: bool = False) -> Mapping[str, int | None]:
+        """Spec digest to id of every circuit that is there; of those with scores of single examples, if asked."""
+
+    def write(
+        self,
+        circuit: Circuit,
+        scores: npt.ArrayLike,
+        folds: npt.ArrayLike | None = None,
+        *,
+        examples: Sequence[Example] = (),
+        by_example: npt.ArrayLike | None = None,
+        accuracy: Accuracy | Sequence[Accuracy] | None = None,
+        replace: bool = False,
+    ) -> int | None:
+        """Put one circuit there, whole or not at all; its id."""
+
+
 class Silent:
     """A watcher that says nothing."""
 
@@ -91,18 +114,20 @@ class Silent:
 
 
 def ingest(
-    store: Store,
+    store: Sink,
     model: LoadedModel,
     task: Task,
     options: Options,
     *,
     replace: bool = False,
+    listed: Mapping[str, str] | None = None,
     watcher: Watcher | None = None,
 ) -> list[Outcome]:
     """Score and store every subtask's circuit that the store lacks; returns one outcome a subtask, in order.
 
     A subtask that can't be scored is reported as failed and the others go on. `replace` scores all of them again and
-    puts them in the place of the stored ones.
+    puts them in the place of the stored ones. `listed`: the circuits of a work list, subtask to spec digest; only these
+    are scored, and only if they are the same here.
 
     Raises:
         UsageError: options that can't be.
@@ -115,12 +140,16 @@ def ingest(
     task = spelt(model, task)
     planned: list[Job | Outcome] = []
     for subtask in task.subtasks():
+        if listed is not None and subtask.name not in listed:
+            continue
         try:
             planned.append(plan(model, task, subtask, options))
         except TaskError as error:
             planned.append(Outcome(subtask.name, "failed", reason=str(error)))
+    if listed is not None:
+        planned = [_as_listed(job, listed) for job in planned]
 
-    def finished() -> dict[str, int]:
+    def finished() -> Mapping[str, int | None]:
         return {} if replace else store.finished(by_example=options.by_example)
 
     stored = finished()
@@ -145,8 +174,16 @@ def ingest(
     return outcomes
 
 
+def _as_listed(job: Job | Outcome, listed: Mapping[str, str]) -> Job | Outcome:
+    """The job, unless its circuit would be another one than the list says."""
+    if isinstance(job, Outcome) or job.spec_digest == listed[job.subtask.name]:
+        return job
+    reason = "Its questions or their tokens are not those of the work list: another file, or another circuitdb."
+    return Outcome(job.subtask.name, "failed", reason=reason)
+
+
 def _score(
-    store: Store, scorer: Scorer, task: Task, job: Job, options: Options, told: Watcher, *, replace: bool
+    store: Sink, scorer: Scorer, task: Task, job: Job, options: Options, told: Watcher, *, replace: bool
 ) -> Outcome:
     started_at, start = datetime.now(UTC), time.perf_counter()
     try:
@@ -170,7 +207,7 @@ def _score(
     return _outcome(circuit, circuit_id, found, share)
 
 
-def _outcome(circuit: Circuit, circuit_id: int, found: EdgeScores, share: Accuracy) -> Outcome:
+def _outcome(circuit: Circuit, circuit_id: int | None, found: EdgeScores, share: Accuracy) -> Outcome:
     return Outcome(
         subtask=circuit.subtask.name,
         status="stored",

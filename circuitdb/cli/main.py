@@ -28,6 +28,7 @@ from circuitdb.cli import (
     hard,
     inclusion,
     ingest,
+    merge,
     output,
     plot,
     reliability,
@@ -65,6 +66,7 @@ def _circuitdb(
 
 
 app.command()(ingest.ingest)
+app.command()(merge.merge)
 app.command()(tasks.tasks)
 app.command()(circuits.circuits)
 app.command()(show.show)
