@@ -1,7 +1,7 @@
 """Circuits outside a database: each in a Parquet file of its own, in a folder, until `merge` brings them in.
 
 A file has a row for each edge, in edge order, and the columns `score`, `fold_0`, `fold_1` ... and, where they were
-asked for, `example_0` ... The rest (provenance, examples, accuracy) is JSON in its metadata, with a digest of all of it.
+asked for, `example_0` ... The rest (provenance, examples, accuracy) is JSON in its metadata, with a digest of it all.
 It is written under another name and then given its own, the circuit's spec digest: a file that is there is whole.
 """
 
