@@ -43,7 +43,7 @@ def score(
     from circuitdb.cli.progress import IngestProgress
     from circuitdb.ingest.work import WorkList, read_shard, score_shard
 
-    work, numbers = WorkList.read(path), read_shard(shard)
+    numbers, work = read_shard(shard), WorkList.read(path)
     if "task" in _given(context):
         work = work.with_task(task)
     chosen = work.task.make()

@@ -143,7 +143,8 @@ def test_questions_of_another_file_are_refused_before_any_work(model: LoadedMode
     file.rename(moved)
     (outcome,) = score_shard(made.with_task(str(moved)), (1, 1), tmp_path / "shard", model=model)
     assert (outcome.subtask, outcome.status) == ("all", "stored")
-    moved.write_text("\n".join(["prompt,answer,subtask", *(line.replace("1 +", "2 +") for line in lines)]))
+    others = [f"{a} + {b} =,{a + b},all" for a in range(3, 7) for b in range(1, 5)]
+    moved.write_text("\n".join(["prompt,answer,subtask", *others]))
     (outcome,) = score_shard(made.with_task(str(moved)), (1, 1), tmp_path / "other", model=model)
     assert (outcome.status, outcome.reason) == (
         "failed", "Its questions or their tokens are not those of the work list: another file, or another circuitdb.",
