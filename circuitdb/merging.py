@@ -81,7 +81,8 @@ def _lacking(path: Path, there: set[str]) -> Iterator[Merged]:
     for manifest in sorted(path.glob(shards.MANIFESTS)) if path.is_dir() else ():
         try:
             said = json.loads(manifest.read_text(encoding="utf-8"))
-            number, of, circuits = *said["shard"], dict(said["circuits"])
+            number, of = map(int, said["shard"])
+            circuits = dict(said["circuits"])
         except (ValueError, KeyError, TypeError) as error:
             yield Merged(str(manifest), "refused", reason=f"{manifest} can't be read: {error}; run its shard again.")
             continue

@@ -133,21 +133,23 @@ class WorkList:
             )
         try:
             task = said["task"] | {"partition": tuple(said["task"]["partition"])}
-            options = {name: tuple(v) if isinstance(v, list) else v for name, v in said["options"].items()}
+            options: dict[str, Any] = {
+                name: tuple(v) if isinstance(v, list) else v for name, v in said["options"].items()
+            }
             circuits = {str(one["subtask"]): str(one["spec_digest"]) for one in said["circuits"]}
             return cls(ModelSource(**said["model"]), TaskSource(**task), Options(**options), circuits)
         except (KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"{path} is no whole work list: {error}; make it again.") from error
 
     def _plain(self) -> dict[str, Any]:
-        return json.loads(json.dumps({
+        return {
             "circuitdb_work_list": _VERSION,
             "circuitdb": __version__,
             "model": asdict(self.model),
             "task": asdict(self.task),
             "options": asdict(self.options),
             "circuits": [{"subtask": name, "spec_digest": spec} for name, spec in self.circuits.items()],
-        }))  # type: ignore[no-any-return]  # fmt: skip
+        }
 
 
 def work_list(

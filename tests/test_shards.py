@@ -113,9 +113,7 @@ def test_a_merge_can_be_repeated_and_goes_on(tmp_path: Path) -> None:
     folder, store = ShardFolder(tmp_path / "shard"), Store(tmp_path / "merged.duckdb")
     folder.create()
     fill(folder, [record("a"), record("b")])
-    stop = merge(store, [folder.path])
-    next(stop)
-    stop.close()
+    next(merge(store, [folder.path]))  # and no further
     before = rows(store.path)
     assert len(before["circuit"]) == 1
     assert sorted(one.status for one in merged(store, folder.path)) == ["kept", "stored"]
