@@ -13,11 +13,14 @@ import typer
 
 from circuitdb import __version__
 from circuitdb.cli import (
+    backup,
     circuits,
+    compact,
     compare,
     containment,
     correlate,
     diagnostics,
+    doctor,
     evals,
     faithfulness,
     families,
@@ -25,6 +28,7 @@ from circuitdb.cli import (
     hard,
     inclusion,
     ingest,
+    merge,
     output,
     plot,
     reliability,
@@ -67,6 +71,7 @@ def _circuitdb(
 app.command()(ingest.ingest)
 app.command()(study.study)
 app.command()(report.report)
+app.command()(merge.merge)
 app.command()(tasks.tasks)
 app.command()(circuits.circuits)
 app.command()(show.show)
@@ -87,6 +92,9 @@ app.command()(plot.plot)
 app.command()(tui.tui)
 app.command()(sql.sql)
 app.command()(schema.schema)
+app.command()(doctor.doctor)
+app.command()(compact.compact)
+app.command()(backup.backup)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=given or ["--help"], prog_name="circuitdb", standalone_mode=False)
+        with diagnostics.upgrades_told():
+            code = command.main(args=given or ["--help"], prog_name="circuitdb", standalone_mode=False)
     except typer.TyperException as failure:
         return diagnostics.misuse(failure)
     except SystemExit:  # typer's word for a closed pipe

@@ -31,6 +31,7 @@ Patience = Annotated[
     float,
     typer.Option("--timeout", metavar="SECONDS", min=0, help="How long to wait for a process that is writing to it."),
 ]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
 
 
 class Form(StrEnum):
