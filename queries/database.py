@@ -41,7 +41,7 @@ class Shown:
 class Database(Groupings, HardCircuits, Evaluations):
     """A circuit database, open for questions.
 
-    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `grid`, `metric`, `positions`,
+    Every question about circuits takes the filters `model`, `task`, `subtask`, `origin`, `method`, `grid`, `metric`, `positions`,
     `contrast`, `ablation`, `prompt_style`, `dtype` (a name or several), `steps`, `shots`, `seed`, `examples` (drawn for
     a circuit, scored or skipped) and `circuits` (a number or several); without them it is about all circuits. Questions
     about scores take `on="signed"` (the paper's definition, the default) or `on="magnitude"` (absolute values), those

@@ -23,6 +23,7 @@ from circuitdb.cli import (
     families,
     generalisation,
     hard,
+    import_,
     inclusion,
     ingest,
     output,
@@ -62,6 +63,7 @@ def _circuitdb(
 
 
 app.command()(ingest.ingest)
+app.command(name="import")(import_.import_)
 app.command()(tasks.tasks)
 app.command()(circuits.circuits)
 app.command()(show.show)

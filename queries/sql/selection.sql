@@ -1,19 +1,19 @@
 -- question: Which circuits do the filters leave, and with what provenance may each be compared?
 -- parameters:
 --   $models: INTEGER[], ids of models that are let through; NULL lets all through
---   $tasks, $subtasks, $methods, $grids, $metrics, $positions, $contrasts, $ablations, $prompt_styles, $dtypes: VARCHAR[],
+--   $tasks, $subtasks, $origins, $methods, $grids, $metrics, $positions, $contrasts, $ablations, $prompt_styles, $dtypes: VARCHAR[],
 --     names that are let through; NULL lets all through
 --   $steps: INTEGER[], $shots: INTEGER[], $seeds: BIGINT[], $examples: INTEGER[], numbers that are let through; NULL lets
 --     all through
 --   $circuits: INTEGER[], ids that are let through; NULL lets all through
 -- columns: circuit_id, graph_id, n_layers, n_heads, parallel, n_edges, n_kv_heads (what must agree for two circuits to
---   line up); model_id, revision, task, method, steps, grid, metric, positions, contrast, ablation, sign_convention,
+--   line up); model_id, revision, task, origin, method, steps, grid, metric, positions, contrast, ablation, sign_convention,
 --   prompt_style, shots, seed, examples (drawn: scored or skipped), dtype (what must agree for two circuits to be of one group); subtask,
 --   parameters (JSON text); n_examples (scored), n_folds; score_digest (equal for equal scores), spec_digest (of all
 --   that decides them)
 -- units: counts
 SELECT c.circuit_id, c.graph_id, g.n_layers, g.n_heads, g.parallel, c.n_edges, m.n_kv_heads,
-       c.model_id, m.revision, t.name AS task, c.method, c.steps, c.grid, c.metric, c.positions, c.contrast,
+       c.model_id, m.revision, t.name AS task, c.origin, c.method, c.steps, c.grid, c.metric, c.positions, c.contrast,
        c.ablation, c.sign_convention, c.prompt_style, c.shots, c.seed,
        c.n_examples + coalesce(c.n_skipped, 0) AS examples, c.dtype,
        s.name AS subtask, s.parameters::VARCHAR AS parameters, c.n_examples, c.n_folds, c.score_digest,
@@ -26,6 +26,7 @@ JOIN task AS t USING (task_id)
 WHERE ($models::INTEGER[] IS NULL OR list_contains($models, c.model_id))
   AND ($tasks::VARCHAR[] IS NULL OR list_contains($tasks, t.name))
   AND ($subtasks::VARCHAR[] IS NULL OR list_contains($subtasks, s.name))
+  AND ($origins::VARCHAR[] IS NULL OR list_contains($origins, c.origin))
   AND ($methods::VARCHAR[] IS NULL OR list_contains($methods, c.method))
   AND ($steps::INTEGER[] IS NULL OR list_contains($steps, c.steps))
   AND ($grids::VARCHAR[] IS NULL OR list_contains($grids, c.grid))
