@@ -22,8 +22,17 @@ from circuitdb.connection import file_name, reading, transaction, writing
 from circuitdb.errors import ScoreError
 from circuitdb.graph import GraphShape
 from circuitdb.records import (
-    Accuracy, Circuit, Example, Faithfulness, HardCircuit, ImportedFile, ImportedModel, Model, Subtask, canonical_json,
-)  # fmt: skip
+    Accuracy,
+    Circuit,
+    Example,
+    Faithfulness,
+    HardCircuit,
+    ImportedFile,
+    ImportedModel,
+    Model,
+    Subtask,
+    canonical_json,
+)
 
 _FAITHFULNESS = pa.schema(
     {
@@ -274,6 +283,7 @@ def _insert_circuit(
     connection: duckdb.DuckDBPyConnection, circuit: Circuit, batch: ScoreBatch, ids: tuple[int, int, int, int]
 ) -> None:
     circuit_id, model_id, subtask_id, graph_id = ids
+    started_at = circuit.started_at or (datetime.now(UTC) if circuit.origin == "ingest" else None)
     row: dict[str, object] = {
         "circuit_id": circuit_id, "model_id": model_id, "subtask_id": subtask_id, "graph_id": graph_id,
         "origin": circuit.origin, "method": circuit.method, "steps": circuit.steps, "grid": circuit.grid,
@@ -285,7 +295,7 @@ def _insert_circuit(
         "metric_corrupted": circuit.metric_corrupted, "bos": circuit.bos, "padding": circuit.padding,
         "dtype": circuit.dtype, "device": circuit.device, "batch_size": circuit.batch_size,
         "software": None if circuit.software is None else canonical_json(circuit.software),
-        "started_at": circuit.started_at or (datetime.now(UTC) if circuit.origin == "ingest" else None), "wall_time_s": circuit.wall_time_s,
+        "started_at": started_at, "wall_time_s": circuit.wall_time_s,
         "n_edges": batch.scores.size, "n_nonfinite": batch.n_nonfinite, "score_digest": batch.digest,
         "spec_digest": circuit.spec_digest, "spec": canonical_json(circuit.spec),
     }  # fmt: skip

@@ -58,7 +58,7 @@ def import_(
     EAP-IG and circuit-stability (JSON, .pt), MIB submissions, auto-circuit, ACDC: each file is recognised by what it
     holds. What it does not say stays unknown. What is imported already is kept.
 
-    Example: circuitdb import runs/*.json --model gemma-2-2b --task addition --pattern 'gemma-add-{digits_a}{digits_b}.json'
+    Example: circuitdb import runs/*.json --model gemma-2-2b --task addition --pattern 'add-{digits_a}-{digits_b}.json'
     """
     from circuitdb.ingest.formats.importing import Told, import_files
     from circuitdb.ingest.formats.pattern import Pattern
@@ -115,4 +115,6 @@ def _table(outcomes: Sequence[Imported], db: str) -> Result:
             "they count nowhere."
         )
     stored = [outcome for outcome in outcomes if outcome.status == "stored"]
-    return Result(pa.table(rows), f"{len(stored)} of {count(len(outcomes), 'circuit')} imported into {db}", tuple(notes))
+    return Result(
+        pa.table(rows), f"{len(stored)} of {count(len(outcomes), 'circuit')} imported into {db}", tuple(notes)
+    )

@@ -19,6 +19,7 @@ from circuitdb.cli import (
     correlate,
     diagnostics,
     evals,
+    export,
     faithfulness,
     families,
     generalisation,
@@ -81,6 +82,7 @@ app.command()(faithfulness.faithfulness)
 app.add_typer(evals.app, name="evals")
 app.command()(correlate.correlate)
 app.command()(plot.plot)
+app.command()(export.export)
 app.command()(sql.sql)
 app.command()(schema.schema)
 

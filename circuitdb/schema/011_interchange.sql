@@ -130,3 +130,34 @@ COMMENT ON COLUMN shared_scores.qkv IS 'k or v.';
 COMMENT ON COLUMN shared_scores.target_layer IS 'Layer of the target.';
 COMMENT ON COLUMN shared_scores.kv_group IS 'Key-value head of the layer.';
 COMMENT ON COLUMN shared_scores.score IS 'Sum of the scores over the query heads that share it.';
+
+CREATE OR REPLACE MACRO stability(task := NULL, model := NULL) AS TABLE
+WITH _asked AS (SELECT task AS _task, model AS _model),
+_member AS (
+    SELECT c.circuit_id, s.name AS subtask,
+           dense_rank() OVER (ORDER BY c.model_id, s.task_id, c.origin, c.method, c.steps, c.grid, c.metric, c.positions,
+                                       c.contrast, c.ablation, c.sign_convention, c.prompt_style, c.shots, c.seed,
+                                       c.n_examples + coalesce(c.n_skipped, 0), c.dtype, c.graph_id) AS number,
+           m.name AS model, m.revision, t.name AS task, c.origin, c.method, c.metric, c.prompt_style, c.shots, c.seed, c.model_id
+    FROM circuit AS c
+    JOIN model AS m USING (model_id)
+    JOIN subtask AS s USING (subtask_id)
+    JOIN task AS t USING (task_id)
+    CROSS JOIN _asked AS q
+    WHERE (q._task IS NULL OR t.name = q._task) AND (q._model IS NULL OR m.name = q._model)
+),
+_pair AS (
+    SELECT a.number, p.similarity
+    FROM pair_similarities AS p
+    JOIN _member AS a ON a.circuit_id = p.a_id
+    JOIN _member AS b ON b.circuit_id = p.b_id
+    WHERE a.number = b.number AND a.subtask <> b.subtask
+),
+_mean AS (SELECT number, avg(similarity) AS stability, count(similarity) AS n_pairs FROM _pair GROUP BY number)
+SELECT m.model, m.task, m.origin, m.method, m.metric, m.prompt_style, m.shots, m.seed, m.model_id, count(DISTINCT m.subtask) AS n_subtasks,
+       coalesce(any_value(x.n_pairs), 0) AS n_pairs, any_value(x.stability) AS stability
+FROM _member AS m
+LEFT JOIN _mean AS x USING (number)
+GROUP BY m.number, m.model, m.task, m.origin, m.method, m.metric, m.prompt_style, m.shots, m.seed, m.model_id
+ORDER BY m.number;
+COMMENT ON MACRO TABLE stability IS 'Mean similarity of circuits of distinct subtasks, one row a model, task and way of scoring; of one task or model where named: stability(task := ''addition''). Without ceiling: `circuitdb stability` has that.';

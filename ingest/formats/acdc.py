@@ -1,8 +1,8 @@
 """ACDC's edge lists, as JSON or in a .pt file: [[child, child index, parent, parent index], effect size], one an edge.
 
 Only edges that are in the circuit are listed, so it is a hard circuit with scores for its own edges. What ACDC's
-`save_edges` writes is a pickle of its own classes, which is refused; docs/interchange.md has the lines that turn it into
-JSON. The list does not tell how many heads the model has.
+`save_edges` writes is a pickle of its own classes, which is refused; docs/interchange.md has the lines that turn it
+into JSON. The list does not tell how many heads the model has.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def read(value: Sequence[object], where: str, shape: GraphShape | None) -> Found
     """The circuit of a list, in a graph of the given shape. Raises ScoreError for one that breaks the layout."""
     if shape is None:
         raise ScoreError(
-            f"{where} lists edges of a circuit by ACDC, which does not tell how many layers and heads the model has; say "
-            "it with --shape, such as --shape 12x12."
+            f"{where} lists edges of a circuit by ACDC, which does not tell how many layers and heads the model has; "
+            "say it with --shape, such as --shape 12x12."
         )
     parsed = [_edge(entry, where, shape) for entry in value]
     named = [(name, effect) for name, effect in parsed if name is not None]
@@ -65,15 +65,15 @@ def _edge(entry: object, where: str, shape: GraphShape) -> tuple[str | None, flo
             pass
         case _:
             raise ScoreError(
-                f"{where}: an entry is not [[child, child index, parent, parent index], effect size]: {str(entry)[:80]}."
+                f"{where}: an entry is not [[child, its index, parent, its index], effect size]: {str(entry)[:80]}."
             )
     if not isinstance(effect, int | float | None) or isinstance(effect, bool):
         raise ScoreError(f"{where}: the effect size of {parent} -> {child} is {str(effect)[:40]}, no number.")
     value = np.nan if effect is None else _real(effect)
     if "hook_pos_embed" in (parent, child):
         raise ScoreError(
-            f"{where} parts the input into the embeddings of tokens and of positions (use_pos_embed), which are one node "
-            "in circuitdb's graph; run ACDC without it."
+            f"{where} parts the input into the embeddings of tokens and of positions (use_pos_embed), which are one "
+            "node in circuitdb's graph; run ACDC without it."
         )
     target, source = _TARGET.fullmatch(child), _SOURCE.fullmatch(parent)
     if target is None and _INNER.fullmatch(child):

@@ -88,11 +88,12 @@ def _shape(scores: Mapping[str, Any], where: str, n_bytes: int) -> GraphShape:
     wanted += [f"blocks.{layer}.hook_mlp_in" for layer in range(n_layers)]
     lacking = [name for name in [*wanted, f"blocks.{n_layers - 1}.hook_resid_post"] if name not in scores]
     if lacking:
-        raise ScoreError(f"{where} has no scores for {lacking[0]}, without which the graph is not that of a transformer.")
+        raise ScoreError(f"{where} has no scores for {lacking[0]}, which every transformer of its layers has.")
     if len(modules) > len(wanted) + 1:
         odd = next(name for name, module in modules.items() if module["end"] and int(module["layer"]) < n_layers - 1)
         raise ScoreError(f"{where} has scores for {odd}, which is no target of the factorized graph.")
-    heads, mlp = (getattr(scores[name], "shape", ()) for name in ("blocks.0.hook_q_input", "blocks.0.hook_mlp_in"))
+    heads: tuple[int, ...] = tuple(getattr(scores["blocks.0.hook_q_input"], "shape", ()))
+    mlp: tuple[int, ...] = tuple(getattr(scores["blocks.0.hook_mlp_in"], "shape", ()))
     if len(heads) == 3 or len(mlp) == 2:
         raise ScoreError(
             f"{where} has a score for each position of an edge; circuitdb has one an edge: sum them over the positions "
@@ -109,8 +110,8 @@ def _shape(scores: Mapping[str, Any], where: str, n_bytes: int) -> GraphShape:
 def _module(name: str, where: str) -> re.Match[str]:
     if _MERGED.fullmatch(name):
         raise ScoreError(
-            f"{where} has {name}: one score for q, k and v together, which circuitdb's edges keep apart; make the scores "
-            "with separate_qkv=True."
+            f"{where} has {name}: one score for q, k and v together, which circuitdb's edges keep apart; make the "
+            "scores with separate_qkv=True."
         )
     found = _MODULE.fullmatch(name)
     if found is None:

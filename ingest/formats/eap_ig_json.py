@@ -1,7 +1,7 @@
 """EAP-IG's JSON, also that of circuit-stability: `cfg`, `nodes` and `edges`, an object an edge.
 
-circuit-stability's dialect has nodes that are plain booleans and `n_kv_heads` in `cfg`. In both a score may be a number,
-null, NaN, an infinity or absent, and `in_graph` may be absent.
+circuit-stability's dialect has nodes that are plain booleans and `n_kv_heads` in `cfg`. In both a score may be a
+number, null, NaN, an infinity or absent, and `in_graph` may be absent.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from circuitdb.graph import GraphShape
 from circuitdb.ingest.formats import edges
 from circuitdb.ingest.formats.found import EAP_IG, Found, Members, Scores, checked_shape, finite, parted, size
 
+UNKNOWN_WIDTH = 1
 _EDGE = pa.struct([("score", pa.float64()), ("in_graph", pa.bool_())])
 
 
@@ -54,7 +55,7 @@ def read(value: Mapping[str, Any], where: str, n_bytes: int) -> Found:
     plain = any(isinstance(node, bool) for node in nodes.values())
     return Found(
         EAP_IG, "circuit-stability JSON" if plain else "JSON", shape, kept, inside, shape.n_edges - len(places),
-        size(cfg.get("n_kv_heads"), "n_kv_heads", where=where), size(cfg.get("d_model"), "d_model", where=where),
+        size(cfg.get("n_kv_heads"), "n_kv_heads", where=where), width(cfg, where),
         notes=_notes(nodes, where),
     )  # fmt: skip
 
@@ -86,11 +87,17 @@ def write(
 
 
 def config(shape: GraphShape, d_model: int | None) -> dict[str, int | bool]:
-    """What EAP-IG makes a graph from. An unknown width is given as 1: it sizes only scores of neurons, which are none."""
+    """What EAP-IG makes a graph from; an unknown width is given as 1: it sizes scores of neurons, which are none."""
     return {
         "n_layers": shape.n_layers, "n_heads": shape.n_heads, "parallel_attn_mlp": shape.parallel,
-        "d_model": d_model or 1,
+        "d_model": d_model or UNKNOWN_WIDTH,
     }  # fmt: skip
+
+
+def width(cfg: Mapping[str, object], where: str) -> int | None:
+    """The width of the model; None where it is not told, or unknown to the circuitdb that wrote the file."""
+    found = size(cfg.get("d_model"), "d_model", where=where)
+    return None if found == UNKNOWN_WIDTH else found
 
 
 def nodes_in(shape: GraphShape, members: Members) -> dict[str, bool]:

@@ -2,8 +2,9 @@
 
 The names of the targets stand in another order than ours: of each layer all q, then all k, then all v, then the MLP.
 
-circuit-stability's dialect has `src_nodes` as a dict, one k and v column for each key-value head, and a fault: a layer is
-one column shorter than it should be, so that m{l} and a{l+1}.h0<q> share a column, which holds the sum of the two scores.
+circuit-stability's dialect has `src_nodes` as a dict, one k and v column for each key-value head, and a fault: a layer
+is one column shorter than it should be, so that m{l} and a{l+1}.h0<q> share a column, which holds the sum of the two
+scores.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from circuitdb.errors import ScoreError
 from circuitdb.graph import QKV, GraphShape
 from circuitdb.ingest.formats import torch_file
-from circuitdb.ingest.formats.eap_ig_json import config, nodes_in, shape_of_cfg
+from circuitdb.ingest.formats.eap_ig_json import config, nodes_in, shape_of_cfg, width
 from circuitdb.ingest.formats.found import EAP_IG, Found, Members, Scores, finite, parted, size
 
 Columns = npt.NDArray[np.int64]
@@ -41,7 +42,7 @@ def read(value: Mapping[str, Any], where: str, n_bytes: int) -> Found:
         odd = next((str(name) for name in sources if name not in set(shape.source_names)), None)
         reason = f"its graph has no source {odd!r}" if odd else "its sources are not those of its graph, in their order"
         raise ScoreError(f"{where}: {reason}; its names and its sizes do not belong together.")
-    n_columns, columns = (_old_columns(shape, n_kv_heads or shape.n_heads) if old else _columns(shape))
+    n_columns, columns = _old_columns(shape, n_kv_heads or shape.n_heads) if old else _columns(shape)
     key = next((key for key in ("edges_scores", "edges") if key in value), None)
     scores, members = None, None
     wanted = (shape.n_sources, n_columns)
@@ -56,7 +57,7 @@ def read(value: Mapping[str, Any], where: str, n_bytes: int) -> Found:
     kept, chosen = parted(scores, members, where=where)
     return Found(
         EAP_IG, "circuit-stability .pt" if old else ".pt", shape, kept, chosen, 0, n_kv_heads,
-        size(cfg.get("d_model"), "d_model", where=where), notes=_notes(value, where, old=old),
+        width(cfg, where), notes=_notes(value, where, old=old),
     )  # fmt: skip
 
 
@@ -115,7 +116,7 @@ def _places(shape: GraphShape, n_kv_heads: int, stride: int) -> Columns:
     shared = heads // (shape.n_heads // n_kv_heads)
     inner = np.stack([heads, shape.n_heads + shared, shape.n_heads + n_kv_heads + shared], axis=1).ravel()
     layer = np.append(inner, shape.n_heads + (len(QKV) - 1) * n_kv_heads)
-    return (np.arange(shape.n_layers)[:, None] * stride + layer).ravel().astype(np.int64)
+    return np.asarray((np.arange(shape.n_layers)[:, None] * stride + layer).ravel(), np.int64)
 
 
 def _refuse_impossible(shape: GraphShape, matrix: npt.NDArray[Any], columns: Columns, where: str) -> None:
@@ -129,8 +130,8 @@ def _refuse_impossible(shape: GraphShape, matrix: npt.NDArray[Any], columns: Col
     target = shape.target_names[int(np.flatnonzero(columns == column)[0])]
     more = f", and {len(odd) - 1:,} more like it" if len(odd) > 1 else ""
     raise ScoreError(
-        f"{where} has a score for {shape.source_names[row]}->{target}{more}, which is no edge of this graph: the target "
-        "comes before the source."
+        f"{where} has a score for {shape.source_names[row]}->{target}{more}, which is no edge of this graph: the "
+        "target comes before the source."
     )
 
 

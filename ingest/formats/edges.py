@@ -21,7 +21,7 @@ def ids(shape: GraphShape, names: Sequence[str], *, where: str) -> Ids:
     given = pa.array(names, pa.string())
     found = pc.index_in(given, value_set=_names(shape))
     if found.null_count:
-        unknown = [name.as_py() for name in given.filter(found.is_null())[:1]][0]
+        unknown = str(given.filter(found.is_null())[0])
         more = f", and {found.null_count - 1:,} more like it" if found.null_count > 1 else ""
         raise ScoreError(f"{where}: {_why(shape, unknown)[:-1]}{more}; its names and its sizes do not belong together.")
     places = np.asarray(found.to_numpy(), np.int64)

@@ -104,7 +104,7 @@ def parted(scores: Scores | None, members: Members | None, *, where: str) -> tup
     """
     mixed = members is not None and bool(members.any()) and not bool(members.all())
     told = scores is not None and bool(np.isfinite(scores).any())
-    if told and mixed and not np.nan_to_num(scores).any():
+    if scores is not None and mixed and not np.nan_to_num(scores).any():
         told = False
     if not told and members is None:
         raise ScoreError(f"{where} has neither a score nor a choice of edges; there is nothing to import.")

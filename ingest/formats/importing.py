@@ -12,7 +12,7 @@ import numpy as np
 
 from circuitdb.errors import CircuitdbError, ScoreError, UsageError
 from circuitdb.graph import GraphShape
-from circuitdb.ingest.formats import mib, recognition
+from circuitdb.ingest.formats import dataset, dataset_in, mib, recognition
 from circuitdb.ingest.formats.found import ABLATED_MINUS_CLEAN, Found
 from circuitdb.ingest.formats.pattern import Names, Pattern
 from circuitdb.ingest.formats.transformer_lens import AttributionResult, from_attribution_result
@@ -65,8 +65,8 @@ class Told:
 class Imported:
     """What became of one circuit of a file: stored, kept (it was there already) or failed, with the reason.
 
-    `kind` is circuit or hard circuit, `number` its id; `n_null` are the edges without a score, of which the file does not
-    mention `n_missing`.
+    `kind` is circuit or hard circuit, `number` its id; `n_null` are the edges without a score, of which the file does
+    not mention `n_missing`.
     """
 
     file: str
@@ -98,9 +98,12 @@ def import_files(
     """
     said = told or Told()
     writer = _Writer(store)
-    groups = _groups(paths, said)
+    exports = [path for path in paths if dataset.is_dataset(path)]
+    if exports and said != Told():
+        raise UsageError(f"{exports[0]} says itself what its circuits are; import it without options for that.")
+    groups = _groups([path for path in paths if path not in exports], said)
     n_files = sum(map(len, groups))
-    outcomes: list[Imported] = []
+    outcomes: list[Imported] = [outcome for path in exports for outcome in _of_dataset(store, path)]
     done = 0
     for group in groups:
         read: list[tuple[Path, list[Found], str]] = []
@@ -116,9 +119,20 @@ def import_files(
             read.append((path, found, digest))
         shares = _shares(read)
         for (path, found, digest), share in zip(read, shares, strict=True):
-            for one in found:
-                outcomes.append(writer.attempt(one, said, path, digest, share))
+            outcomes += [writer.attempt(one, said, path, digest, share) for one in found]
     return outcomes
+
+
+def _of_dataset(store: Store, path: Path) -> list[Imported]:
+    arrived: list[dataset_in.Arrived] = []
+    reason = None
+    try:
+        dataset_in.read(store, path, arrived)
+    except ScoreError as error:
+        reason = str(error)
+    found = [Imported(str(path), a.status, a.kind, a.number, a.model, a.task, a.subtask, a.n_edges, None, a.n_null,
+                      a.reason) for a in arrived]  # fmt: skip
+    return found if reason is None else [*found, Imported(str(path), "failed", reason=reason)]
 
 
 def import_result(store: Store, result: AttributionResult, told: Told) -> Imported:
@@ -232,12 +246,12 @@ def _hard(found: Found, circuit: Circuit, share: float | None) -> HardCircuit | 
         return None
     assert isinstance(circuit.model, ImportedModel)
     edges = np.flatnonzero(found.members).astype(np.int32)
-    spec: dict[str, Json] = {**circuit.spec, "hard": True}
+    spec: dict[str, Json] = {**circuit.spec, "hard": True, "share": share}
     return HardCircuit(circuit.model, circuit.subtask, edges, circuit.origin, spec, circuit.method, share)
 
 
 def _filled(text: str, fields: Mapping[str, object]) -> str:
-    """A name with what the pattern found in the place of its fields. Raises UsageError for a field that is not there."""
+    """A name with what the pattern found in the place of its fields. Raises UsageError for a field that is not."""
     for name in _FIELD.findall(text):
         if name not in fields:
             had = ", ".join(fields) or "none, for there is no --pattern"
@@ -246,7 +260,7 @@ def _filled(text: str, fields: Mapping[str, object]) -> str:
 
 
 def _groups(paths: Sequence[Path], told: Told) -> list[list[Path]]:
-    """The files one by one, but nine of one MIB folder together: what each is depends on the others."""
+    """The files one by one, but those of a MIB folder together: what each is depends on the others."""
     files: list[Path] = []
     for path in paths:
         if not path.is_dir():
@@ -263,15 +277,15 @@ def _groups(paths: Sequence[Path], told: Told) -> list[list[Path]]:
         by_folder.setdefault(file.parent, []).append(file)
     groups: list[list[Path]] = []
     for folder, inside in by_folder.items():
-        whole = told.pattern is None and len(inside) == len(mib.SIZES) and mib.names(folder.resolve()) is not None
+        few = len(mib.SIZES) <= len(inside) <= len(mib.SIZES) + 1  # the nine, perhaps with the importances beside them
+        whole = few and told.pattern is None and mib.names(folder.resolve()) is not None
         groups += [inside] if whole else [[file] for file in inside]
     return groups
 
 
 def _shares(read: Sequence[tuple[Path, list[Found], str]]) -> list[float | None]:
     """What each of a group of files was cut for, where they are the nine of a MIB submission."""
-    single = [found[0] for _, found, _ in read if len(found) == 1]
-    if len(single) < len(read) or any(one.scores is not None or one.members is None for one in single):
-        return [None] * len(read)
-    sizes = [int(np.count_nonzero(one.members)) for one in single]
-    return mib.shares(sizes, single[0].shape.n_edges) if single else []
+    bare = [found[0] for _, found, _ in read if found[0].scores is None]
+    sizes = [int(one.members.sum()) for one in bare if one.members is not None]
+    shares = iter(mib.shares(sizes, bare[0].shape.n_edges) if bare else ())
+    return [next(shares) if found[0].scores is None else None for _, found, _ in read]

@@ -1,4 +1,4 @@
-"""MIB's submission folders: one folder `task_model` for each task and model, with one file of importances or nine of edges.
+"""MIB's submission folders: a folder `task_model` for each task and model, with a file of importances or nine of edges.
 
 Nine files without scores are hard circuits of at most 0.1, 0.2, 0.5, 1, 2, 5, 10, 20 and 50 % of the edges.
 """
@@ -21,7 +21,7 @@ def names(folder: Path) -> tuple[str, str] | None:
 
 
 def shares(sizes: Sequence[int], n_edges: int) -> list[float | None]:
-    """The share that each of nine hard circuits was cut for; None for all unless they are nine that fit them one by one."""
+    """The share that each of nine hard circuits was cut for; None for all unless they are nine that fit."""
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
     fits = len(sizes) == len(SIZES) and all(
         sizes[i] <= share * n_edges + 1 for i, share in zip(order, SIZES, strict=True)

@@ -25,10 +25,10 @@ class Names:
 class Pattern:
     """A pattern for the end of a path, as many parts of it as the pattern has.
 
-    A field stands for one character or more without a slash, as few as possible. Of fields with nothing between them each
-    stands for one digit, the last for all that are left. One that is called like a property of a circuit (model, task, subtask, method, metric, ablation,
-    revision, steps, seed, shots) says that one, any other is a parameter of the subtask: a whole number if it looks like
-    one, else a text.
+    A field stands for one character or more without a slash, as few as possible. Of fields with nothing between them
+    each stands for one digit, the last for all that are left. One that is called like a property of a circuit (model,
+    task, subtask, method, metric, ablation, revision, steps, seed, shots) says that one, any other is a parameter of
+    the subtask: a whole number if it looks like one, else a text.
     """
 
     def __init__(self, text: str) -> None:

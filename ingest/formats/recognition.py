@@ -18,8 +18,8 @@ _PICKLE = b"\x80"
 def read(path: Path, shape: GraphShape | None = None) -> tuple[list[Found], str]:
     """(the circuits of a file, the SHA-256 of its bytes).
 
-    `shape` is the graph of a file that does not tell it. Raises ScoreError for a file that is damaged, of no known layout
-    or not safe to read, UsageError for one that is not there.
+    `shape` is the graph of a file that does not tell it. Raises ScoreError for a file that is damaged, of no known
+    layout or not safe to read, UsageError for one that is not there.
     """
     if not path.is_file():
         raise UsageError(f"There is no file {path}.")
@@ -32,8 +32,8 @@ def read(path: Path, shape: GraphShape | None = None) -> tuple[list[Found], str]
         return _of_torch(torch_file.load(path), where, n_bytes, shape), digest
     if content.startswith(_PICKLE):
         raise ScoreError(
-            f"{path} is a Python pickle, and to read a pickle is to run whatever code is in it, so it is refused; write "
-            "what it holds as JSON, or with torch.save, where you trust it."
+            f"{path} is a Python pickle, and to read a pickle is to run whatever code is in it, so it is refused; "
+            "write what it holds as JSON, or with torch.save, where you trust it."
         )
     if content.startswith(b"PK"):
         raise ScoreError(f"{path} is damaged or cut short: it begins like a .pt file and does not end like one.")
@@ -53,8 +53,10 @@ def _parsed(content: bytes, where: str) -> object:
 
 def _of_torch(value: object, where: str, n_bytes: int, shape: GraphShape | None) -> list[Found]:
     if isinstance(value, dict):
-        if _CIRCUIT_TRACER <= set(value):
-            raise ScoreError(f"{where} is a graph of features by circuit-tracer, which has no edges between heads and MLPs.")
+        if set(value) >= _CIRCUIT_TRACER:
+            raise ScoreError(
+                f"{where} is a graph of features by circuit-tracer, which has no edges between heads and MLPs."
+            )
         if eap_ig_pt.is_graph(value):
             return [eap_ig_pt.read(value, where, n_bytes)]
         if auto_circuit.is_scores(value):

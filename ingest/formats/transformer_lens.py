@@ -94,5 +94,3 @@ def _target(node: Node, where: str) -> str:
     if node.kind == "logits":
         return "logits"
     raise ScoreError(f"{where} has an edge that ends at a {node.kind}, which reads nothing.")
-
-
