@@ -81,7 +81,7 @@ def test_empty_database_is_migrated_by_a_writer_alone(tmp_path: Path) -> None:
         reading(path).__enter__()
     Store(path).create()
     with reading(path) as connection:
-        assert migrations.version_of(connection, str(path)) == migrations.latest() == 8
+        assert migrations.version_of(connection, str(path)) == migrations.latest() == 9
 
 
 def test_locked_by_another_process_names_it(tmp_path: Path) -> None:

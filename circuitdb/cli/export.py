@@ -104,7 +104,7 @@ def _mib(ask: Ask, target: Path, *, nine: bool, force: bool) -> Iterator[_Writte
              for m in members]  # fmt: skip
     plain = [mib.folder_name(task, m.group.model) for task, m in zip(tasks, members, strict=True)]
     folders = [target / name for name in _names(plain)]
-    files = [f"{share:g}.json" for share in mib.SIZES] if nine else ["importances.json"]
+    files = [f"{share:g}.json" for share in mib.SIZES] if nine else [f"{mib.IMPORTANCES}.json"]
     _refuse_existing([folder / file for folder in folders for file in files], target, target, single=False, force=force)
     for folder, one in zip(folders, found, strict=True):
         folder.mkdir(exist_ok=True)

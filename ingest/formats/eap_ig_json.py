@@ -124,7 +124,7 @@ def _odd(listed: Mapping[str, object], where: str) -> ScoreError:
         if not isinstance(edge, dict):
             return ScoreError(f"{where}: the edge {name!r} is no object with a score.")
         score, inside = edge.get("score"), edge.get("in_graph")
-        if not isinstance(score, int | float | None) or isinstance(score, bool):
+        if not isinstance(score, int | float | None):
             return ScoreError(f"{where}: the score of {name!r} is {score!r}; it must be a number or null.")
         if not isinstance(inside, bool | None):
             return ScoreError(f"{where}: in_graph of {name!r} is {inside!r}; it must be true or false.")

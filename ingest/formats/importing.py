@@ -102,12 +102,12 @@ def import_files(
     if exports and said != Told():
         raise UsageError(f"{exports[0]} says itself what its circuits are; import it without options for that.")
     groups = _groups([path for path in paths if path not in exports], said)
-    n_files = sum(map(len, groups))
+    n_files = sum(len(group.files) for group in groups)
     outcomes: list[Imported] = [outcome for path in exports for outcome in _of_dataset(store, path)]
     done = 0
     for group in groups:
         read: list[tuple[Path, list[Found], str]] = []
-        for path in group:
+        for path in group.files:
             if progress is not None:
                 progress(done, n_files, path.name)
             done += 1
@@ -118,8 +118,9 @@ def import_files(
                 continue
             read.append((path, found, digest))
         shares = _shares(read)
+        folder = group.names if len(group.files) == 1 or any(shares) else None
         for (path, found, digest), share in zip(read, shares, strict=True):
-            outcomes += [writer.attempt(one, said, path, digest, share) for one in found]
+            outcomes += [writer.attempt(one, said, _Place(path, digest, folder, share)) for one in found]
     return outcomes
 
 
@@ -143,7 +144,29 @@ def import_result(store: Store, result: AttributionResult, told: Told) -> Import
     found = from_attribution_result(result)
     assert found.scores is not None
     digest = hashlib.sha256(found.scores.astype("<f4").tobytes()).hexdigest()
-    return _Writer(store).write(found, told, None, digest, None)
+    return _Writer(store).write(found, told, _Place(None, digest))
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Files whose meaning hangs together; `names` are the task and model of a MIB folder."""
+
+    files: list[Path]
+    names: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a circuit is from: its file, None for an object; that of a MIB folder has its names, and perhaps a share."""
+
+    path: Path | None
+    digest: str
+    folder: tuple[str, str] | None = None
+    share: float | None = None
+
+    @property
+    def where(self) -> str:
+        return "the result" if self.path is None else str(self.path)
 
 
 class _Writer:
@@ -154,20 +177,21 @@ class _Writer:
         self._soft: dict[str, int] | None = None
         self._hard: dict[str, int] = {}
 
-    def attempt(self, found: Found, told: Told, path: Path, digest: str, share: float | None) -> Imported:
+    def attempt(self, found: Found, told: Told, place: _Place) -> Imported:
         """Write one circuit; names that are lacking are told in its row."""
         try:
-            return self.write(found, told, path, digest, share)
+            return self.write(found, told, place)
         except (UsageError, ScoreError) as error:
-            return Imported(str(path), "failed", reason=str(error))
+            return Imported(place.where, "failed", reason=str(error))
 
-    def write(self, found: Found, told: Told, path: Path | None, digest: str, share: float | None) -> Imported:
+    def write(self, found: Found, told: Told, place: _Place) -> Imported:
         """Write one circuit, unless it is there."""
+        path = place.path
         file = found.dialect if path is None else str(path.resolve())
-        source = ImportedFile(found.tool, found.dialect, file, digest, found.part, found.n_missing)
+        source = ImportedFile(found.tool, found.dialect, file, place.digest, found.part, found.n_missing)
         names = Names() if told.pattern is None or path is None else told.pattern.names(path)
-        circuit = _circuit(found, told, names, path, source)
-        hard = _hard(found, circuit, share)
+        circuit = _circuit(found, told, names, place, source)
+        hard = _hard(found, circuit, place.share)
         if self._soft is None:
             self._soft, self._hard = self._store.finished(), self._store.finished_hard()
         outcome = Imported(
@@ -191,9 +215,9 @@ class _Writer:
         return replace(outcome, status=status, number=number, n_edges=size, n_null=n_null)
 
 
-def _circuit(found: Found, told: Told, names: Names, path: Path | None, source: ImportedFile) -> Circuit:
+def _circuit(found: Found, told: Told, names: Names, place: _Place, source: ImportedFile) -> Circuit:
     """All that is known of a circuit: the user's word first, then the name of the file, the file, and its folder."""
-    folder = mib.names(path.resolve().parent) if path is not None and told.pattern is None else None
+    folder = place.folder
     fields = {**names.told, **names.parameters}
 
     def name(key: str, *others: str | None) -> str | None:
@@ -206,15 +230,14 @@ def _circuit(found: Found, told: Told, names: Names, path: Path | None, source: 
         said = getattr(told, key) if getattr(told, key) is not None else names.told.get(key)
         return None if said is None else int(said)
 
-    where = "The result" if path is None else str(path)
     model = name("model", folder[1] if folder else None)
     task = name("task", found.task, folder[0] if folder else None)
     for what, given in (("model", model), ("task", task)):
         if not given:
-            raise UsageError(f"Which {what} is {where} of? Say --{what} NAME, or {{{what}}} in --pattern.")
+            raise UsageError(f"Which {what} is {place.where} of? Say --{what} NAME, or {{{what}}} in --pattern.")
     assert model is not None
     assert task is not None
-    subtask = name("subtask", found.subtask, WHOLE_TASK if folder or path is None else path.stem)
+    subtask = name("subtask", found.subtask, WHOLE_TASK if folder or place.path is None else place.path.stem)
     assert subtask is not None
     sign = ABLATED_MINUS_CLEAN if told.sign else found.sign_convention
     known: dict[str, Json] = {
@@ -259,27 +282,34 @@ def _filled(text: str, fields: Mapping[str, object]) -> str:
     return _FIELD.sub(lambda found: str(fields[found[1]]), text)
 
 
-def _groups(paths: Sequence[Path], told: Told) -> list[list[Path]]:
-    """The files one by one, but those of a MIB folder together: what each is depends on the others."""
-    files: list[Path] = []
+def _groups(paths: Sequence[Path], told: Told) -> list[_Group]:
+    """The files one by one, but those of a MIB folder together: what each is depends on the others.
+
+    A folder is one of MIB's if it is called so and has one file, or the nine, perhaps with the importances beside them;
+    of a file that is named by itself only if it is called importances.
+    """
+    files: dict[Path, bool] = {}  # whether it was found in a folder
     for path in paths:
         if not path.is_dir():
             if not path.exists():
                 raise UsageError(f"There is no file or folder {path}.")
-            files.append(path)
+            files.setdefault(path, False)
             continue
         inner = sorted(f for f in path.rglob("*") if f.suffix.lower() in _SUFFIXES and f.is_file())
         if not inner:
             raise UsageError(f"There is no .json or .pt file in the folder {path}.")
-        files += inner
+        files |= dict.fromkeys(inner, True)
     by_folder: dict[Path, list[Path]] = {}
-    for file in dict.fromkeys(files):
+    for file in files:
         by_folder.setdefault(file.parent, []).append(file)
-    groups: list[list[Path]] = []
+    groups: list[_Group] = []
     for folder, inside in by_folder.items():
-        few = len(mib.SIZES) <= len(inside) <= len(mib.SIZES) + 1  # the nine, perhaps with the importances beside them
-        whole = few and told.pattern is None and mib.names(folder.resolve()) is not None
-        groups += [inside] if whole else [[file] for file in inside]
+        found = all(files[file] or file.stem == mib.IMPORTANCES for file in inside)
+        names = mib.names(folder.resolve()) if found and told.pattern is None else None
+        if names is not None and len(inside) in (len(mib.SIZES), len(mib.SIZES) + 1):
+            groups.append(_Group(inside, names))
+        else:
+            groups += [_Group([file], names if len(inside) == 1 else None) for file in inside]
     return groups
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from circuitdb.records import SHARES
 
 SIZES = SHARES[:-1]
-SUFFIXES = (".json", ".pt")
+IMPORTANCES = "importances"
 
 
 def names(folder: Path) -> tuple[str, str] | None:
