@@ -109,7 +109,6 @@ class Group:
     model: str
     revision: str | None
     task: str
-    origin: str
     method: str | None
     steps: int | None
     grid: str | None
@@ -123,6 +122,7 @@ class Group:
     seed: int | None
     examples: int | None
     dtype: str | None
+    origin: str = "ingest"
 
 
 def field_name(field: str) -> str:

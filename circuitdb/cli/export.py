@@ -227,16 +227,13 @@ def _names(wanted: list[str]) -> list[str]:
 
 
 def _refuse_existing(paths: list[Path], folder: Path, target: Path, *, single: bool, force: bool) -> None:
-    """Raise UsageError, before any work is done, if a file could not be written; make the folder otherwise."""
-    if single:
-        output.refuse_existing(str(target), force=force)
-        return
-    if target.exists() and not target.is_dir():
+    """Raise UsageError, before any work is done, if a file could not be written; else make the folder."""
+    if not single and target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file; several circuits need a folder.")
     there = next((path for path in paths if path.exists()), None)
     if there is not None and not force:
-        raise UsageError(f"{there} exists already; name another folder, or replace it with --force.")
-    if not folder.resolve().parent.is_dir():
+        raise UsageError(f"{there} exists already; name another one, or replace it with --force.")
+    if not (folder.resolve() if single else folder.resolve().parent).is_dir():
         raise UsageError(f"The folder of {target} does not exist; make it first.")
     folder.mkdir(exist_ok=True)
 

@@ -157,7 +157,7 @@ class _Group:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a circuit is from: its file, None for an object; that of a MIB folder has its names, and perhaps a share."""
+    """Where a circuit is from: its file, None for an object; of a MIB folder with its names, and perhaps a share."""
 
     path: Path | None
     digest: str

@@ -73,7 +73,7 @@ def eap_ig_pt(path: Path, config: Mapping[str, Any], matrix: Numbers, **more: ob
 
 
 def load_eap_ig(path: Path) -> tuple[dict[str, float], dict[str, bool], dict[str, bool]]:
-    """(score and membership of each edge, membership of each node), as EAP-IG's `Graph.from_json` and `from_pt` set them.
+    """(score and membership of each edge, membership of each node), as EAP-IG's `from_json` and `from_pt` set them.
 
     Edges that a JSON file does not mention keep what a new graph has: a score of 0, and they are out.
     """
@@ -121,7 +121,7 @@ def edge_names(config: Mapping[str, Any]) -> list[str]:
 
 
 def prune_scores(config: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, torch.Tensor]:
-    """auto-circuit's prune scores of edge scores by name: [head, source] or [source], sources in the order of the pass."""
+    """auto-circuit's prune scores of edge scores by name: [head, source] or [source], in the order of the pass."""
     n_layers, n_heads = config["n_layers"], config["n_heads"]
     stream = source_names(n_layers, n_heads)
     found = {}

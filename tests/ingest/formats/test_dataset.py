@@ -65,9 +65,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     store.write_faithfulness(runs)
     config = {"n_layers": SHAPE.n_layers, "n_heads": SHAPE.n_heads, "parallel_attn_mlp": False, "d_model": 12}
-    edges = {
-        name: {"score": float(i), "in_graph": i < 4} for i, name in enumerate(tool_files.edge_names(config))
-    }
+    edges = {name: {"score": float(i), "in_graph": i < 4} for i, name in enumerate(tool_files.edge_names(config))}
     tool_files.eap_ig_json(folder / "a.json", config, edges)
     tool_files.eap_ig_json(folder / "b.json", config, {name: {"in_graph": e["in_graph"]} for name, e in edges.items()})
     import_files(store, [folder / "a.json", folder / "b.json"], Told(model="tiny", task="ioi"))
@@ -111,8 +109,10 @@ IDS = {"circuit_id": "circuit", "data_circuit_id": "circuit", "hard_id": "import
 KEYS = {
     "circuit": "SELECT circuit_id, spec_digest FROM circuit",
     "imported_hard_circuit": "SELECT hard_id, spec_digest FROM imported_hard_circuit",
-    "model": "SELECT model_id, (name, revision, architecture, n_kv_heads, d_model, n_parameters, weights_digest)::VARCHAR FROM model",
-    "subtask": "SELECT subtask_id, (t.name, t.description, s.name, parameters)::VARCHAR FROM subtask AS s JOIN task AS t USING (task_id)",
+    "model": "SELECT model_id, "
+    "(name, revision, architecture, n_kv_heads, d_model, n_parameters, weights_digest)::VARCHAR FROM model",
+    "subtask": "SELECT subtask_id, (t.name, t.description, s.name, parameters)::VARCHAR "
+    "FROM subtask AS s JOIN task AS t USING (task_id)",
     "graph": "SELECT graph_id, (n_layers, n_heads, parallel, n_nodes, n_edges)::VARCHAR FROM graph",
 }  # fmt: skip
 
@@ -149,7 +149,10 @@ def test_reading_back_again_keeps_everything(everything: Path, tmp_path: Path) -
 def test_into_a_database_that_has_others(everything: Path, tmp_path: Path) -> None:
     """Ids are made anew, models, tasks and graphs that are there are used."""
     back = Store(tmp_path / "back.duckdb")
-    back.write(circuit("1+1", {"digits_a": 1, "größe": 2}, of=model("tiny"), task="a/b=c & ü", salt="own"), np.ones(SHAPE.n_edges))
+    back.write(
+        circuit("1+1", {"digits_a": 1, "größe": 2}, of=model("tiny"), task="a/b=c & ü", salt="own"),
+        np.ones(SHAPE.n_edges),
+    )
     dataset.write(str(everything), tmp_path / "out", [5])
     (outcome,) = (o for o in import_files(back, [tmp_path / "out"]) if o.kind == "circuit")
     assert (outcome.status, outcome.number, outcome.model) == ("stored", 2, "tiny")

@@ -77,7 +77,9 @@ def test_what_dot_looks_like(graph: CircuitGraph) -> None:
     text = dot(graph)
     assert '  "model"="a <\\"model\\"> & ü\\\\";' in text
     (line,) = (line for line in text.splitlines() if '"m0" -> "a1.h0"' in line)
-    score = float(np.random.default_rng(0).standard_normal(SHAPE.n_edges).astype(np.float32)[SHAPE.edge_id("m0->a1.h0<v>")])
+    score = float(
+        np.random.default_rng(0).standard_normal(SHAPE.n_edges).astype(np.float32)[SHAPE.edge_id("m0->a1.h0<v>")]
+    )
     assert f'score="{score}"' in line
     assert f'color="{"blue" if score > 0 else "red"}"' in line
     assert 'label="v"' in line

@@ -112,7 +112,9 @@ def test_a_broken_file_among_others_is_told_and_the_others_are_stored(store: Sto
 
 def test_names_come_from_the_pattern(store: Store, tmp_path: Path) -> None:
     files = [file(tmp_path / f"gemma-add-{a}{b}.json", 10 * a + b) for a in (1, 2) for b in (1, 12)]
-    told = Told(subtask="{digits_a}+{digits_b}", task="addition", pattern=Pattern("{model}-add-{digits_a}{digits_b}.json"))
+    told = Told(
+        subtask="{digits_a}+{digits_b}", task="addition", pattern=Pattern("{model}-add-{digits_a}{digits_b}.json")
+    )
     found = import_files(store, files, told)
     assert [(o.model, o.task, o.subtask) for o in found] == [
         ("gemma", "addition", "1+1"), ("gemma", "addition", "1+12"), ("gemma", "addition", "2+1"),
@@ -192,7 +194,9 @@ def test_nine_membership_files_are_hard_circuits(store: Store, tmp_path: Path) -
     db = circuitdb.open(store.path)
     asked = db.sql("SELECT share, n_edges, circuit_id, model, task, method FROM hard_circuits ORDER BY share").rows()
     assert [(row["share"], row["n_edges"]) for row in asked] == list(zip(mib.SIZES, sizes, strict=True))
-    assert {(row["circuit_id"], row["model"], row["task"], row["method"]) for row in asked} == {(None, "gpt2", "ioi", None)}
+    assert {(row["circuit_id"], row["model"], row["task"], row["method"]) for row in asked} == {
+        (None, "gpt2", "ioi", None)
+    }
     assert db.sql("SELECT count(*) AS n FROM circuit").rows() == [{"n": 0}]
     assert {o.status for o in import_files(store, [tmp_path / "ioi_gpt2"])} == {"kept"}
     # The edges are those of the files: the first of EAP-IG's own order.

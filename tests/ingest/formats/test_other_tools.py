@@ -114,9 +114,12 @@ def test_acdc_edges_are_a_hard_circuit_with_scores(tmp_path: Path, suffix: str) 
     [
         (EDGES[0], None, "say it with --shape"),
         (EDGES[0], GraphShape(3, 3), "says that the model has 3 layers"),
-        ([["blocks.1.hook_q_input", [None, None, 7], "blocks.0.hook_mlp_out", [None]], 1.0], SHAPE, "no edge 'm0->a1.h7<q>'"),
-        ([["blocks.0.hook_q_input", [None, None, 0], "blocks.1.hook_mlp_out", [None]], 1.0], SHAPE, "no edge 'm1->a0.h0<q>'"),
-        ([["blocks.0.hook_q_input", [None, 4, 0], "hook_embed", [None]], 1.0], SHAPE, r"it must be \[null, null, head\]"),
+        ([["blocks.1.hook_q_input", [None, None, 7], "blocks.0.hook_mlp_out", [None]], 1.0], SHAPE,
+         "no edge 'm0->a1.h7<q>'"),
+        ([["blocks.0.hook_q_input", [None, None, 0], "blocks.1.hook_mlp_out", [None]], 1.0], SHAPE,
+         "no edge 'm1->a0.h0<q>'"),
+        ([["blocks.0.hook_q_input", [None, 4, 0], "hook_embed", [None]], 1.0], SHAPE,
+         r"it must be \[null, null, head\]"),
         ([["blocks.0.hook_q_input", [None, None, 0], "hook_pos_embed", [None]], 1.0], SHAPE, "use_pos_embed"),
         ([["blocks.0.hook_q_input", [None, None, 0], "spam", [None]], 1.0], SHAPE, "'spam' is no node that writes"),
         ([["blocks.0.hook_q_input", [None, None, 0], "hook_embed", [None]], "x"], SHAPE, "is x, no number"),
@@ -148,12 +151,10 @@ def test_a_result_of_transformer_lens_is_minus_the_sum_over_positions(
         return (logits[:, -1, 3] - logits[:, -1, 5]).mean()
 
     model.bridge.requires_grad_(True)  # an ingest needs no gradients of weights, TransformerLens does
-    result = attribution_patch(
-        model.bridge, clean, corrupted, metric, config=EdgeAttributionConfig(granularity="edge")
-    )
+    result = attribution_patch(model.bridge, clean, corrupted, metric, config=EdgeAttributionConfig(granularity="edge"))
     model.bridge.requires_grad_(False)
     found = from_attribution_result(result)
-    # EAP of the pair turned round: its source difference is clean minus corrupted, its gradient that of the corrupted run.
+    # EAP of the pair turned round: its source difference is clean minus corrupted, its gradient of the corrupted run.
     ours = score_edges(model, corrupted, clean, method="eap", metric="logit-difference", labels=labels)
     assert found.shape.edge_names == list(ours.names)
     assert found.scores is not None

@@ -72,7 +72,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "edge-twice": (
         lambda p: p.write_text('{"cfg": {}, "edges": {"a": {"score": 1}, "a": {"score": 2}}}'), "has the key 'a' twice",
     ),
-    "other-json": (lambda p: p.write_text('{"nodes": [], "links": []}'), "of no layout that is known here: it has nodes"),
+    "real-edge-twice": (
+        lambda p: p.write_text(json.dumps(content(p)).replace('"edges": {', '"edges": {"input->m0": {"score": 2}, ')),
+        "has the key 'input->m0' twice",
+    ),
+    "other-json": (lambda p: p.write_text('{"nodes": [], "links": []}'), "of no layout that is known here: it has n"),
     "a-number": (lambda p: p.write_text("17"), "of no layout that is known here; docs/interchange.md"),
     "picture": (lambda p: p.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00"), "of no layout that is known here"),
     "cfg-no-object": (lambda p: made(p, cfg=[1]), "cfg is no object"),
@@ -89,7 +93,9 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "edge-a-number": (lambda p: made(p, edges={"input->m0": 3.0}), "'input->m0' is no object with a score"),
     "score-a-text": (lambda p: made(p, edges={"input->m0": {"score": "high"}}), "the score of 'input->m0' is 'high'"),
     "score-too-long": (lambda p: made(p, edges={"input->m0": {"score": 10**400}}), "a score too large to be read"),
-    "in-graph-a-text": (lambda p: made(p, edges={"input->m0": {"in_graph": "yes"}}), "in_graph of 'input->m0' is 'yes'"),
+    "in-graph-a-text": (
+        lambda p: made(p, edges={"input->m0": {"in_graph": "yes"}}), "in_graph of 'input->m0' is 'yes'",
+    ),
     "nothing-told": (lambda p: made(p, edges={"input->m0": {}}), "neither a score nor a choice of edges"),
     "unknown-edge": (lambda p: made(p, edges={"spam->eggs": {"score": 1.0}}), "'spam->eggs' is no edge name"),
     "pt-cut-short": (lambda p: cut_short(p, lambda q: tool_files.eap_ig_pt(q, CONFIG, MATRIX)), "damaged or cut short"),
@@ -111,7 +117,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda p: tool_files.eap_ig_pt(p, CONFIG, MATRIX, src_nodes=["input", "spam"]), "no source 'spam'",
     ),
     "pt-fewer-sources": (
-        lambda p: tool_files.eap_ig_pt(p, CONFIG, MATRIX, src_nodes=["input"]), "not those of its graph, in their order",
+        lambda p: tool_files.eap_ig_pt(p, CONFIG, MATRIX, src_nodes=["input"]), "not those of its graph, in their",
     ),
     "pt-impossible-edge": (
         lambda p: tool_files.eap_ig_pt(p, CONFIG, MATRIX), "score for a0.h0->a0.h0<q>, and",
@@ -204,7 +210,7 @@ def shorten(path: Path) -> None:
         (lambda out: (out / "model.parquet").unlink(), "model.parquet is damaged or not there"),
         (lambda out: shorten(out / "graph.parquet"), "graph.parquet is damaged or not there"),
         (lambda out: shorten(out / "edge_score/model=m/task=t/part.parquet"), "part.parquet is damaged or not there"),
-        (lambda out: (out / "edge_score/model=m/task=t/part.parquet").unlink(), "has 0 scores of a circuit of 110 edges"),
+        (lambda out: (out / "edge_score/model=m/task=t/part.parquet").unlink(), "has 0 scores of a circuit of 110"),
     ],
 )  # fmt: skip
 def test_a_damaged_export(tmp_path: Path, damage: Callable[[Path], object], reason: str) -> None:
