@@ -127,7 +127,7 @@ def _strongest(one: Handed, n: int, *, signed: bool, prune: bool) -> Members:
     from circuitdb.queries.cuts import Cut, hard
 
     cut = Cut.of(top=max(n, 1), signed=signed, prune=prune)
-    return hard(one.scores[None], cut, one.shape).members[0] & np.bool_(n > 0)
+    return np.asarray(hard(one.scores[None], cut, one.shape).members[0] & (n > 0), bool)
 
 
 def _membership(one: Handed, inside: Members, path: Path) -> None:
@@ -141,6 +141,7 @@ def _dataset(ask: Ask, target: str, *, force: bool) -> None:
     import pyarrow as pa
 
     from circuitdb.ingest.formats import dataset
+    from circuitdb.queries.columns import integers, texts
     from circuitdb.queries.handover import Handover
     from circuitdb.queries.result import Result, count
 
@@ -161,8 +162,7 @@ def _dataset(ask: Ask, target: str, *, force: bool) -> None:
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     names = sorted(found.rows)
-    rows = pa.array([found.rows[name] for name in names], pa.int64())
-    table = pa.table({"table": pa.array(names, pa.string()), "rows": rows})
+    table = pa.table({"table": texts(names), "rows": integers(found.rows[name] for name in names)})
     title = f"{count(len(selection.members), 'circuit')} in {folder}, {found.n_bytes / 1e6:,.1f} MB"
     output.answer(Result(table, title, (*selection.notes, *found.notes)), ask.form)
 
@@ -252,14 +252,15 @@ def _answer(ask: Ask, target: str, written: list[_Written], format_: Format) -> 
     import numpy as np
     import pyarrow as pa
 
+    from circuitdb.queries.columns import integers, texts
     from circuitdb.queries.result import Result, count
 
     table = pa.table(
         {
-            "file": pa.array([str(path) for path, _, _ in written], pa.string()),
-            "circuit_id": pa.array([one.circuit_id for _, one, _ in written], pa.int32()),
-            "subtask": pa.array([one.subtask for _, one, _ in written], pa.string()),
-            "n_edges": pa.array([n for _, _, n in written], pa.int64()),
+            "file": texts(str(path) for path, _, _ in written),
+            "circuit_id": integers((one.circuit_id for _, one, _ in written), bits=32),
+            "subtask": texts(one.subtask for _, one, _ in written),
+            "n_edges": integers(n for _, _, n in written),
         }
     )
     lacking = {one.circuit_id for _, one, _ in written if np.isnan(one.scores).any()}

@@ -25,8 +25,9 @@ def ids(shape: GraphShape, names: Sequence[str], *, where: str) -> Ids:
         more = f", and {found.null_count - 1:,} more like it" if found.null_count > 1 else ""
         raise ScoreError(f"{where}: {_why(shape, unknown)[:-1]}{more}; its names and its sizes do not belong together.")
     places = np.asarray(found.to_numpy(), np.int64)
-    if len(np.unique(places)) < len(places):
-        twice = names[int(np.flatnonzero(np.bincount(places)[places] > 1)[0])]
+    often = np.bincount(places)
+    if often.max(initial=0) > 1:
+        twice = names[int(np.flatnonzero(often[places] > 1)[0])]
         raise ScoreError(f"{where} has the edge {twice!r} twice; which of its scores counts is not told.")
     return places
 

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +40,7 @@ class AttributionResult(Protocol):
     """What TransformerLens' `attribution_patch` returns."""
 
     @property
-    def edge_scores(self) -> Mapping[tuple[Node, Node], float]: ...  # noqa: D102
+    def edge_scores(self) -> Mapping[Any, float]: ...  # noqa: D102 - by pairs of nodes, but keys are invariant
 
 
 def from_attribution_result(result: AttributionResult) -> Found:
@@ -52,7 +52,7 @@ def from_attribution_result(result: AttributionResult) -> Found:
     Raises ScoreError for a result of granularity node, or one whose edges are not those of one graph.
     """
     where = "The AttributionResult"
-    scores = result.edge_scores
+    scores: Mapping[tuple[Node, Node], float] = result.edge_scores
     if not scores:
         raise ScoreError(f"{where} has no edge scores; make it with granularity='edge'.")
     nodes = {node for edge in scores for node in edge}

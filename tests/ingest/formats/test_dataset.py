@@ -86,7 +86,7 @@ def test_the_example_has_something_in_every_table(everything: Path) -> None:
 
 
 def test_a_whole_database_comes_back_the_same(everything: Path, tmp_path: Path) -> None:
-    ids = [row["circuit_id"] for row in circuitdb.open(everything).circuits().rows()]
+    ids = circuitdb.open(everything).circuits().arrow()["circuit_id"].to_pylist()
     written = dataset.write(str(everything), tmp_path / "out", ids)
     back = Store(tmp_path / "back.duckdb")
     found = import_files(back, [tmp_path / "out"])
@@ -183,7 +183,8 @@ def test_the_folder_is_a_table_to_duckdb_and_pyarrow(everything: Path, tmp_path:
         ("org/model: 1", "a/b=c & ü", 4 * SHAPE.n_edges), ("tiny", "a/b=c & ü", 2 * SHAPE.n_edges),
         ("tiny", "ioi", SHAPE.n_edges),
     ]  # fmt: skip
-    assert duckdb.sql(sql).fetchall() == wanted
+    with duckdb.connect() as connection:
+        assert connection.execute(sql).fetchall() == wanted
     table = ds.dataset(tmp_path / "out" / "edge_score", partitioning="hive").to_table()
     assert sorted(set(table["model"].to_pylist())) == ["org/model: 1", "tiny"]
     assert table.num_rows == 7 * SHAPE.n_edges
