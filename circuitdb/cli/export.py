@@ -49,7 +49,7 @@ def export(
     format_: Annotated[Format, typer.Option("--format", help="The layout.")] = Format.EAP_IG,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
-    """Write circuits for EAP-IG, MIB, networkx or Graphviz, or all of them as Parquet.
+    """Write circuits for other tools, or as Parquet.
 
     eap-ig, eap-ig-pt and mib have the score of every edge, and with a cut (--top 200) which edges are in. mib-circuits
     are nine cuts without scores. graphml, dot and node-link are of a cut circuit. parquet is a folder with all that the

@@ -53,10 +53,11 @@ def import_(
     json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="CSV instead of a table.")] = False,
 ) -> None:
-    """Copy circuits from files of other tools, or from a folder that circuitdb exported.
+    """Copy circuits from the files of other tools.
 
     EAP-IG and circuit-stability (JSON, .pt), MIB submissions, auto-circuit, ACDC: each file is recognised by what it
-    holds. What it does not say stays unknown. What is imported already is kept.
+    holds. What it does not say stays unknown. What is imported already is kept. A folder that `circuitdb export
+    --format parquet` wrote comes back whole.
 
     Example: circuitdb import runs/*.json --model gemma-2-2b --task addition --pattern 'add-{digits_a}-{digits_b}.json'
     """
