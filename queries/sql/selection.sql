@@ -1,8 +1,8 @@
 -- question: Which circuits do the filters leave, and with what provenance may each be compared?
 -- parameters:
 --   $models: INTEGER[], ids of models that are let through; NULL lets all through
---   $tasks, $subtasks, $origins, $methods, $grids, $metrics, $positions, $contrasts, $ablations, $prompt_styles, $dtypes: VARCHAR[],
---     names that are let through; NULL lets all through
+--   $tasks, $subtasks, $origins, $methods, $grids, $metrics, $positions, $contrasts, $ablations, $prompt_styles, $dtypes:
+--     VARCHAR[], names that are let through; NULL lets all through
 --   $steps: INTEGER[], $shots: INTEGER[], $seeds: BIGINT[], $examples: INTEGER[], numbers that are let through; NULL lets
 --     all through
 --   $circuits: INTEGER[], ids that are let through; NULL lets all through

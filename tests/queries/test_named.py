@@ -16,6 +16,7 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
             "models",
             "tasks",
             "subtasks",
+            "origins",
             "methods",
             "steps",
             "grids",
@@ -32,6 +33,7 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
         ]
     ),
     "models": {},
+    "widths": {},
     "scores": {"circuits": [1, 2], "first": 1, "last": 2},
     "fold_scores": {"circuits": [1, 2], "first": 1, "last": 2},
     "circuits": {"circuits": [1, 2]},
