@@ -37,11 +37,18 @@ _SHOWN = 3
 # What each row group more than those of a compacted file takes, measured on 64 circuits of 123,211 edges; and what is
 # too little to be worth a note.
 _GROUP_BYTES, _LITTLE = 90_000, 4 << 20
-_AGAIN = "Score them again with `circuitdb ingest ... --replace`, or take the file from a backup."
+_AGAIN = (
+    "Score them again with `circuitdb ingest ... --replace`, or those of other tools' files import again into a new "
+    "file with `circuitdb import`, or take the file from a backup."
+)
 _CHECKS = {
     "check_graphs": ("graphs", "Take the file from a backup: these rows are never changed."),
     "check_circuits": ("circuits", _AGAIN),
     "check_example_scores": ("example scores", _AGAIN),
+    "check_hard_circuits": (
+        "hard circuits",
+        "Import their files again into a new file with `circuitdb import`, or take the file from a backup.",
+    ),
     "check_specs": ("specs", _AGAIN),
 }
 

@@ -33,6 +33,7 @@ _FIELDS = {  # of a group, in order: (one, several)
     "model": ("model", "models"),
     "revision": ("revision", "revisions"),
     "task": ("task", "tasks"),
+    "origin": ("origin", "origins"),
     "method": ("method", "methods"),
     "steps": ("number of steps", "numbers of steps"),
     "grid": ("grid", "grids"),
@@ -54,6 +55,7 @@ _FILTERS = {  # the keys of Where, as named in sentences, and their parameters i
     "model": ("model", "models"),
     "task": ("task", "tasks"),
     "subtask": ("subtask", "subtasks"),
+    "origin": ("origin", "origins"),
     "method": ("method", "methods"),
     "steps": ("number of steps", "steps"),
     "grid": ("grid", "grids"),
@@ -92,6 +94,7 @@ class Where(TypedDict, total=False):
     model: Names
     task: Names
     subtask: Names
+    origin: Names
     method: Names
     steps: Numbers
     grid: Names
@@ -115,21 +118,22 @@ class Group:
     """What two circuits must share for their similarity to say something about their subtasks alone.
 
     `model` is the name as shown: with a mark where models of other weights have it too. `examples` is how many were
-    drawn, scored or skipped: circuits of one run do not part because one of them had to skip a question.
+    drawn, scored or skipped: circuits of one run do not part because one of them had to skip a question. `origin` is
+    ingest or the tool whose file it came from; what that file does not say is None.
     """
 
     model_id: int
     model: str
     revision: str | None
     task: str
-    method: str
+    method: str | None
     steps: int | None
     grid: str | None
-    metric: str
-    positions: str
+    metric: str | None
+    positions: str | None
     contrast: str | None
-    ablation: str
-    sign_convention: str
+    ablation: str | None
+    sign_convention: str | None
     prompt_style: str | None
     shots: int | None
     seed: int | None
@@ -138,6 +142,7 @@ class Group:
     shots_drawn: str | None = None
     reasoning_tokens: int | None = None
     chat: str | None = None
+    origin: str = "ingest"
 
 
 def field_name(field: str) -> str:
@@ -161,7 +166,7 @@ class Member:
     group: Group
     graph_id: int
     shape: GraphShape
-    n_kv_heads: int
+    n_kv_heads: int | None
     n_edges: int
     n_examples: int | None
     n_folds: int
@@ -252,6 +257,11 @@ class Selection:
             same = (shape.n_layers, shape.n_heads) if nodes else (member.graph_id, shape)
             return (*same, member.n_kv_heads if shared else None)
 
+        if shared and any(member.n_kv_heads is None for member in self.members):
+            raise UsageError(
+                "Of some of these circuits it is not known how many key-value heads their model has, since the files "
+                "that they were imported from do not say; compare them without shared."
+            )
         found = Counter(map(graph, self.members))
         if len(found) < 2:
             return None
@@ -303,7 +313,20 @@ def select(connection: duckdb.DuckDBPyConnection, where: Where) -> Selection:
         given = " and ".join(f"{_FILTERS[field][0]} {enumeration(values)}" for field, values in asked.items())
         raise UsageError(f"No circuit has {given}: the names exist, but not together; drop a filter.")
     notes += namesakes([models[member.group.model_id] for member in members])
+    notes += _of_unknown_method(members)
     return Selection(tuple(members), tuple(notes))
+
+
+def _of_unknown_method(members: Iterable[Member]) -> tuple[str, ...]:
+    """A note where imported circuits stand side by side although nobody said how they were made."""
+    groups = Counter(member.group for member in members)
+    n = sum(often for group, often in groups.items() if group.method is None and often > 1)
+    if not n:
+        return ()
+    return (
+        f"How {count(n, 'imported circuit')} were made is not known, so that they were made alike is taken on trust; "
+        "`circuitdb import --method` says it.",
+    )
 
 
 def wanted(where: Where) -> dict[str, tuple[int | str, ...]]:
@@ -393,7 +416,7 @@ def _labelled(members: Sequence[Member]) -> list[Member]:
     varying = [
         field for field in ("model", "task", "method") if len({getattr(member.group, field) for member in members}) > 1
     ]
-    labels = ["/".join([*(getattr(m.group, field) for field in varying), m.subtask]) for m in members]
+    labels = ["/".join([*(getattr(m.group, field) or "unknown" for field in varying), m.subtask]) for m in members]
     often = Counter(labels)
     return [
         replace(member, label=label if often[label] == 1 else f"{label}#{member.circuit_id}")

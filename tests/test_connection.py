@@ -16,7 +16,7 @@ import pytest
 
 from circuitdb import migrations, sqlfiles
 from circuitdb.connection import append, reading, registered, writing
-from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
+from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, SchemaUpgraded, StoreError, UsageError
 from circuitdb.store import Store
 from stores import addition_store, circuit
 
@@ -79,7 +79,7 @@ def test_empty_database_is_migrated_by_a_writer_alone(tmp_path: Path) -> None:
         reading(path).__enter__()
     Store(path).create()
     with reading(path) as connection:
-        assert migrations.version_of(connection, str(path)) == migrations.latest() == 11
+        assert migrations.version_of(connection, str(path)) == migrations.latest() == 12
 
 
 def test_circuits_of_an_older_file_were_asked_in_the_plain_way(tmp_path: Path) -> None:
@@ -97,7 +97,8 @@ def test_circuits_of_an_older_file_were_asked_in_the_plain_way(tmp_path: Path) -
                 "spec_digest, spec) VALUES (?, 1, 1, 1, 'x', 'x', 'x', 'x', 'x', 'x', ?, ?, 1, 1, 0, 'x', 'x', '{}')",
                 [i, style, shots],
             )
-    Store(path).create()
+    with pytest.warns(SchemaUpgraded, match="was brought from schema 8 to 12"):
+        Store(path).create()
     with reading(path) as connection:
         assert connection.execute(
             "SELECT chat, shots_drawn, reasoning_tokens FROM circuit ORDER BY circuit_id"

@@ -29,7 +29,7 @@ SCORES = RNG.standard_normal((7, SHAPE.n_edges)).astype(np.float32)
 SCORES[0, [3, 4, 5]] = np.nan, np.inf, -0.0
 EXAMPLES = [
     Example("1+2=", "1+3=", "3", "4", n_tokens=4, fold=0, prediction="3", correct=True, clean_ids=(1, 2, 3),
-            corrupted_ids=(1, 2, 4), labels=((5, 6), (7, -1))),
+            corrupted_ids=(1, 2, 4), labels=((5, 6), (7, -1)), reasoning="Two more.\u00fc"),
     Example("9\u00e9+\U0001f600", answer="10", reason="no partner"),
     Example("5+5=", "5+6=", "10", fold=1, clean_ids=[9]),
 ]  # fmt: skip
@@ -42,6 +42,8 @@ def record(salt: str = "", subtask: str = "1+1") -> Circuit:
         circuit(subtask, {"digits_a": 1}, salt=salt, n_examples=2),
         n_skipped=1, metric_clean=0.1 + 0.2, metric_corrupted=1e-45, software={"torch": "2.13.0"}, bos=False,
         started_at=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC), seed=2**62, wall_time_s=1 / 3,
+        contrast="corrupted", padding="left", n_padded=1, dtype="float32", device="cpu", batch_size=4,
+        shots_drawn="per-example", reasoning_tokens=64, chat=True, chat_template="{{ \u00fc }}",
     )  # fmt: skip
 
 
@@ -83,6 +85,11 @@ def test_a_merge_gives_the_rows_of_writing_to_the_database(tmp_path: Path) -> No
     assert statuses(merged(store, folder.path)) == [("1+0", "stored"), ("1+1", "stored"), ("1+2", "stored")]
     found, wanted = rows(store.path), rows(plain.path)
     assert found == wanted  # to the bit: a float32 is compared as the double it is exactly
+    with reading(plain.path) as connection:
+        for table in ("circuit", "example", "chat_template"):
+            for name in (column[0] for column in connection.execute(f"SELECT * FROM {table}").description or ()):
+                counted = connection.execute(f"SELECT count({name}) FROM {table}").fetchall()
+                assert counted != [(0,)], f"{table}.{name} has no value, so nothing shows that a shard has it"
     assert (len(found["edge_score"]), len(found["fold_score"])) == (3 * SHAPE.n_edges, 6 * SHAPE.n_edges)
     assert (len(found["example_score"]), len(found["evaluation"])) == (6 * SHAPE.n_edges, 6)
     assert examine(store.path, every=True).healthy

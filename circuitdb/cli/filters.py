@@ -18,6 +18,7 @@ _NAMES = {  # keyword of the library: which circuits it leaves
     "model": "circuits of this model",
     "task": "circuits of this task",
     "subtask": "circuits of this subtask",
+    "origin": "circuits of this origin: ingest, or the tool whose files they were imported from",
     "method": "circuits of this method",
     "grid": "circuits of this integration grid",
     "metric": "circuits of this metric",

@@ -22,10 +22,12 @@ from circuitdb.cli import (
     diagnostics,
     doctor,
     evals,
+    export,
     faithfulness,
     families,
     generalisation,
     hard,
+    import_,
     inclusion,
     ingest,
     merge,
@@ -72,6 +74,7 @@ app.command()(ingest.ingest)
 app.command()(study.study)
 app.command()(report.report)
 app.command()(merge.merge)
+app.command(name="import")(import_.import_)
 app.command()(tasks.tasks)
 app.command()(circuits.circuits)
 app.command()(show.show)
@@ -90,6 +93,7 @@ app.add_typer(evals.app, name="evals")
 app.command()(correlate.correlate)
 app.command()(plot.plot)
 app.command()(tui.tui)
+app.command()(export.export)
 app.command()(sql.sql)
 app.command()(schema.schema)
 app.command()(doctor.doctor)

@@ -3,7 +3,8 @@
 WITH reference(referring, parent, key) AS (
     VALUES ('circuit_id', 'circuit', 'circuit_id'), ('data_circuit_id', 'circuit', 'circuit_id'),
            ('graph_id', 'graph', 'graph_id'), ('model_id', 'model', 'model_id'),
-           ('task_id', 'task', 'task_id'), ('subtask_id', 'subtask', 'subtask_id')
+           ('task_id', 'task', 'task_id'), ('subtask_id', 'subtask', 'subtask_id'),
+           ('hard_id', 'imported_hard_circuit', 'hard_id')
 ), named(name, referring, parent, key) AS (
     VALUES ('imported_evaluation', 'source', 'evaluation_source', 'source'),
            ('attached_file', 'source', 'evaluation_source', 'source')

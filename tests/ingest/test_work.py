@@ -59,6 +59,7 @@ def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
                 "FROM circuit AS c JOIN subtask AS s USING (subtask_id) ORDER BY ALL",
                 "SELECT * EXCLUDE (model_id) FROM model",
                 "SELECT name, description FROM task",
+                "SELECT digest, template FROM chat_template",
             )
         }
 
@@ -78,12 +79,43 @@ def test_shards_that_are_merged_are_a_plain_ingest_to_the_bit(
     list(merge(Store(path), [tmp_path / f"shard{number}" for number in (3, 1, 2)]))
     found, wanted = contents(path), contents(tmp_path / "plain.duckdb")
     for question, rows in wanted.items():
-        assert rows, question
+        assert rows or "chat_template" in question, question
         assert found[question] == rows, question
     assert examine(path, every=True).healthy
     # What a plain ingest finds there is not scored again.
     again = ingest(Store(path), model, TASK.make(), OPTIONS)
     assert [o.status for o in again] == ["kept"] * 4
+
+
+def test_chains_of_thought_through_a_template_are_scored_in_shards_too(tmp_path: Path) -> None:
+    """What the model writes is known to the worker alone; the list knows the circuit before it."""
+    source = str(tiny_models.llama_folder(tmp_path / "talking", tiny_models.chat_tokenizer(), n_context=512))
+    model = load_model(source)
+    options = Options(
+        steps=2, shots=1, shots_drawn="per-example", n_examples=6, chain_of_thought=True, reasoning_tokens=4,
+        positions="all", chat=True, align="left-pad",
+    )  # fmt: skip
+    task = TaskSource("addition", ("digits=1",))
+    ingest(Store(tmp_path / "plain.duckdb"), model, task.make(), options)
+    made, outcomes = work_list(model, ModelSource.of(source, None, model), task, options, {})
+    assert [o.status for o in outcomes] == ["listed"]
+    made.write(tmp_path / "plan.json")
+    read = WorkList.read(tmp_path / "plan.json")
+    assert [o.status for o in score_shard(read, (1, 1), tmp_path / "shard", model=read.model.load())] == ["stored"]
+    list(merge(Store(tmp_path / "merged.duckdb"), [tmp_path / "shard"]))
+    found, wanted = contents(tmp_path / "merged.duckdb"), contents(tmp_path / "plain.duckdb")
+    assert found == wanted
+    with reading(tmp_path / "merged.duckdb") as connection:
+        assert connection.execute(
+            "SELECT prompt_style, shots_drawn, reasoning_tokens, chat, template, c.spec_digest FROM circuit AS c "
+            "JOIN chat_template ON spec ->> 'chat_template' = digest"
+        ).fetchall() == [
+            ("chain-of-thought", "per-example", 4, True, tiny_models.TEMPLATE, made.circuits["1+1"])
+        ]  # fmt: skip
+        assert connection.execute("SELECT count(reasoning) FROM example").fetchall() == [(6,)]
+    assert examine(tmp_path / "merged.duckdb", every=True).healthy
+    again = ingest(Store(tmp_path / "merged.duckdb"), model, task.make(), options)
+    assert [o.status for o in again] == ["kept"]
 
 
 def test_a_worker_goes_on_where_it_was(model: LoadedModel, work: WorkList, tmp_path: Path) -> None:
