@@ -13,10 +13,11 @@ from circuitdb.queries import arguments, faithfulness, matrix, named, reliabilit
 from circuitdb.queries.asking import the_circuit, with_models
 from circuitdb.queries.evaluations import Evaluations
 from circuitdb.queries.faithfulness import Faithfulness
+from circuitdb.queries.filters import Where
 from circuitdb.queries.groupings import Groupings
 from circuitdb.queries.hardcircuits import HardCircuits
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Where, select
+from circuitdb.queries.selection import select
 from circuitdb.queries.statement import run as run_sql
 from circuitdb.records import SELECTIONS
 

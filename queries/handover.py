@@ -11,8 +11,9 @@ from circuitdb.connection import reading
 from circuitdb.graph import GraphShape
 from circuitdb.queries import matrix, named
 from circuitdb.queries.cuts import Cut, Members, hard
+from circuitdb.queries.filters import Where
 from circuitdb.queries.matrix import FloatArray
-from circuitdb.queries.selection import Group, Selection, Where, select
+from circuitdb.queries.selection import Group, Selection, select
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from circuitdb.cli import parameters
 from circuitdb.errors import UsageError
 
 if TYPE_CHECKING:
-    from circuitdb.queries.selection import Where
+    from circuitdb.queries.filters import Where
 
 _NAMES = {  # keyword of the library: which circuits it leaves
     "model": "circuits of this model",

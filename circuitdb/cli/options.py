@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from circuitdb.queries.comparison import Compared
     from circuitdb.queries.cuts import Cutting
     from circuitdb.queries.database import Database
-    from circuitdb.queries.selection import Where
+    from circuitdb.queries.filters import Where
 
 DEFAULT_DATABASE = "circuits.duckdb"
 
