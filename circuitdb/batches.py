@@ -46,9 +46,8 @@ class ScoreBatch:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the scores as little-endian float32 in edge order; every non-finite score counts as one NaN."""
-        clean = np.where(np.isfinite(self.scores), self.scores + np.float32(0), np.float32(np.nan))  # + 0 folds -0.0
-        return hashlib.sha256(clean.astype("<f4").tobytes()).hexdigest()
+        """The `score_digest` of the circuit's scores."""
+        return score_digest(self.scores)
 
     def score_table(self, circuit_id: int) -> pa.Table:
         """Rows of `edge_score`, in edge order."""
@@ -106,6 +105,12 @@ class ExampleBatch:
                     "score": _nullable(scores),
                 }
             )
+
+
+def score_digest(scores: FloatArray) -> str:
+    """SHA-256 of the scores as little-endian float32 in edge order; every non-finite score counts as one NaN."""
+    clean = np.where(np.isfinite(scores), scores + np.float32(0), np.float32(np.nan))  # + 0 folds -0.0
+    return hashlib.sha256(clean.astype("<f4").tobytes()).hexdigest()
 
 
 def graph_tables(shape: GraphShape, graph_id: int) -> tuple[pa.Table, pa.Table]:

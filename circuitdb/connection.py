@@ -10,16 +10,17 @@ import os
 import re
 import threading
 import time
+import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from circuitdb import migrations, stopping
-from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, StoreError, UsageError
+from circuitdb import copies, migrations, stopping
+from circuitdb.errors import LockedDatabase, MissingDatabase, SchemaMismatch, SchemaUpgraded, StoreError, UsageError
 
 # The oldest DuckDB whose shell can open our files.
 STORAGE_VERSION = "v1.2.0"
@@ -82,30 +83,56 @@ def file_name(path: str | os.PathLike[str]) -> str:
 def reading(path: str | os.PathLike[str], *, timeout: float = 10.0) -> Iterator[duckdb.DuckDBPyConnection]:
     """A read-only connection that can touch nothing but the file, closed on leaving.
 
-    Raises MissingDatabase, SchemaMismatch or LockedDatabase; `timeout` is in seconds.
+    A file of an older schema is brought to this version's first, as `writing` does, if it can be written to. Raises
+    MissingDatabase, SchemaMismatch or LockedDatabase; `timeout` is in seconds.
     """
-    name = file_name(path)
-    if Path(name).is_dir():
-        raise StoreError(f"{name} is a folder; name a file with --db.")
-    if not Path(name).is_file():
-        raise MissingDatabase(f"There is no database {name}; make one with `circuitdb ingest`, or name it with --db.")
+    name = _existing(path)
     deadline = time.monotonic() + timeout
-    with _turns[os.path.realpath(name)].take(name, to_write=False, deadline=deadline):
-        connection = _connect(name, read_only=True, timeout=timeout, deadline=deadline)
+    while True:
+        with _turns[os.path.realpath(name)].take(name, to_write=False, deadline=deadline):
+            connection = _connect(name, read_only=True, timeout=timeout, deadline=deadline)
+            try:
+                if not (migrations.is_older(connection, name) and _can_be_written(name)):
+                    migrations.require_current(connection, name)
+                    yield connection
+                    return
+            except duckdb.Error as error:
+                if not _of_disk(error):
+                    raise
+                raise _explain(name, error) from error
+            finally:
+                connection.close()
+        with writing(name, timeout=timeout):
+            pass
+
+
+@contextmanager
+def holding(path: str | os.PathLike[str], *, timeout: float = 60.0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to nothing but the file as `source`, of any schema: others may read it meanwhile, and none write.
+
+    Raises MissingDatabase, SchemaMismatch (no DuckDB file) or LockedDatabase; `timeout` is in seconds.
+    """
+    name = _existing(path)
+    deadline = time.monotonic() + timeout
+    # Within this process not even others may read: a lock of the system's is lost with the first file that is closed.
+    with (
+        _turns[os.path.realpath(name)].take(name, to_write=True, deadline=deadline),
+        _held(name, timeout=timeout, deadline=deadline) as connection,
+    ):
         try:
-            migrations.require_current(connection, name)
             yield connection
-        except _DISK as error:
+        except duckdb.Error as error:
+            if not _of_disk(error):
+                raise
             raise _explain(name, error) from error
-        finally:
-            connection.close()
 
 
 @contextmanager
 def writing(path: str | os.PathLike[str], *, timeout: float = 60.0) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that may write, the file created and migrated if need be; closed on leaving.
 
-    Raises StoreError, SchemaMismatch or LockedDatabase; `timeout` is in seconds.
+    Before it is migrated it is copied, and a SchemaUpgraded warning tells where to. Raises StoreError, SchemaMismatch
+    or LockedDatabase; `timeout` is in seconds.
     """
     name = file_name(path)
     folder = Path(os.path.realpath(name)).parent
@@ -119,9 +146,18 @@ def writing(path: str | os.PathLike[str], *, timeout: float = 60.0) -> Iterator[
             _create(name)
         connection = _connect(name, read_only=False, timeout=timeout, deadline=deadline)
         try:
+            upgraded = ""
+            if migrations.is_older(connection, name):
+                connection.close()
+                upgraded = _keep_older(name, timeout=timeout, deadline=deadline)
+                connection = _connect(name, read_only=False, timeout=timeout, deadline=deadline)
             migrations.migrate(connection, name)
+            if upgraded:
+                warnings.warn(upgraded, SchemaUpgraded, stacklevel=3)
             yield connection
-        except _DISK as error:
+        except duckdb.Error as error:
+            if not _of_disk(error):
+                raise
             raise _explain(name, error) from error
         finally:
             connection.close()
@@ -167,14 +203,13 @@ def _create(name: str) -> None:
     """
     final = os.path.realpath(name)
     fresh = f"{final}.{os.getpid()}.new"
-    quoted = fresh.replace("'", "''")
     try:
         with duckdb.connect(config=_WRITER) as memory:
-            memory.execute(f"ATTACH '{quoted}' AS fresh (STORAGE_VERSION '{STORAGE_VERSION}')")
+            memory.execute(f"ATTACH {_quoted(fresh)} AS fresh (STORAGE_VERSION '{STORAGE_VERSION}')")
         if os.path.exists(final):  # an empty file, which DuckDB would refuse
             os.replace(fresh, final)
         else:
-            _put(fresh, final)
+            copies.put(fresh, final)
     except FileExistsError:
         pass  # another process was quicker
     except (duckdb.Error, OSError) as error:
@@ -183,24 +218,75 @@ def _create(name: str) -> None:
         Path(fresh).unlink(missing_ok=True)
 
 
-def _put(fresh: str, final: str) -> None:
-    """Give the file its name unless there is one of that name. Raises FileExistsError."""
+def _existing(path: str | os.PathLike[str]) -> str:
+    """The name of a database file that is there. Raises StoreError or MissingDatabase."""
+    name = file_name(path)
+    if Path(name).is_dir():
+        raise StoreError(f"{name} is a folder; name a file with --db.")
+    if not Path(name).is_file():
+        raise MissingDatabase(f"There is no database {name}; make one with `circuitdb ingest`, or name it with --db.")
+    return name
+
+
+def _can_be_written(name: str) -> bool:
+    final = os.path.realpath(name)
+    return os.access(final, os.R_OK | os.W_OK) and os.access(os.path.dirname(final), os.W_OK)
+
+
+def _keep_older(name: str, *, timeout: float, deadline: float) -> str:
+    """Copy a file of an older schema to beside it; what to tell of it, nothing if another process was quicker."""
+    with _held(name, timeout=timeout, deadline=deadline) as connection:
+        connection.execute("USE source")
+        found = migrations.version_of(connection, name)
+        if not 0 < found < migrations.latest():
+            return ""
+        kept = f"{os.path.realpath(name)}.schema-{found}"
+        if not os.path.exists(kept):
+            with suppress(FileExistsError):  # another process, which is about to do the same, was quicker
+                copies.copy(os.path.realpath(name), kept)
+    return f"{name} was brought from schema {found} to {migrations.latest()}; as it was before it is kept in {kept}."
+
+
+@contextmanager
+def _held(name: str, *, timeout: float, deadline: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    def attach() -> duckdb.DuckDBPyConnection:
+        # By default a database in memory would spill to a folder where the user happens to be.
+        connection = duckdb.connect(config={**_WRITER, "temp_directory": f"{os.path.realpath(name)}.tmp"})
+        try:
+            connection.execute(f"ATTACH {_quoted(os.path.realpath(name))} AS source (READ_ONLY)")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    connection = _patiently(name, attach, timeout=timeout, deadline=deadline)
     try:
-        os.link(fresh, final)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.exists(final):
-            raise FileExistsError(final) from None
-        os.rename(fresh, final)
+        yield connection
+    finally:
+        connection.close()
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _connect(name: str, *, read_only: bool, timeout: float, deadline: float) -> duckdb.DuckDBPyConnection:
+    def connect() -> duckdb.DuckDBPyConnection:
+        # Its full path: `:memory:` or `sqlite:x` would mean something else to DuckDB.
+        return duckdb.connect(os.path.realpath(name), read_only=read_only, config=_READER if read_only else _WRITER)
+
+    return _patiently(name, connect, timeout=timeout, deadline=deadline)
+
+
+def _patiently(
+    name: str, connect: Callable[[], duckdb.DuckDBPyConnection], *, timeout: float, deadline: float
+) -> duckdb.DuckDBPyConnection:
+    """Connect as soon as nobody holds the file. Raises LockedDatabase if that is not before the deadline."""
     pause = 0.01
     while True:
+        before = _identity(name)
         try:
-            # Its full path: `:memory:` or `sqlite:x` would mean something else to DuckDB.
-            return duckdb.connect(os.path.realpath(name), read_only=read_only, config=_READER if read_only else _WRITER)
+            connection = connect()
         except (duckdb.IOException, duckdb.ConnectionException, duckdb.BinderException) as error:
             text = str(error)
             if not _is_lock(text):
@@ -212,8 +298,21 @@ def _connect(name: str, *, read_only: bool, timeout: float, deadline: float) -> 
                 ) from error
         except duckdb.Error as error:
             raise _explain(name, error) from error
+        else:
+            if _identity(name) == before:
+                return connection
+            connection.close()  # `compact` put another file in its place meanwhile, and this one is lost
+            continue
         time.sleep(pause)
         pause = min(pause * 2, 0.25)
+
+
+def _identity(name: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(name)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_lock(text: str) -> bool:
@@ -226,6 +325,12 @@ def _holder(text: str) -> str:
         return "another connection of this process"
     user = f", user {found['user']}" if found["user"] else ""
     return f"process {found['pid']} ({found['program']}{user})"
+
+
+def _of_disk(error: duckdb.Error) -> bool:
+    """Whether the file or its disk is at fault, and not the statement."""
+    # A block whose checksum is wrong raises the plain root of DuckDB's errors.
+    return isinstance(error, _DISK) or type(error) is duckdb.Error
 
 
 def _explain(name: str, error: duckdb.Error) -> StoreError:

@@ -9,6 +9,8 @@
   - `ScoreError`: scores that cannot be stored or compared
   - `ModelError`: a model that cannot be loaded or cannot be scored right
   - `TaskError`: a task whose examples cannot be made or paired
+
+One is no error: the warning `SchemaUpgraded`.
 """
 
 
@@ -50,3 +52,7 @@ class ModelError(CircuitdbError):
 
 class TaskError(CircuitdbError):
     """The task's examples cannot be generated, tokenised or paired."""
+
+
+class SchemaUpgraded(UserWarning):
+    """A file of an older schema was brought to this version's; its text tells where the old file is kept."""

@@ -9,8 +9,8 @@ from circuitdb.errors import SchemaMismatch
 
 _PACKAGE = "circuitdb.schema"
 _RELATIONS = (
-    "SELECT table_name FROM duckdb_tables() WHERE NOT temporary "
-    "UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary"
+    "SELECT table_name FROM duckdb_tables() WHERE NOT temporary AND database_name = current_database() UNION ALL "
+    "SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary AND database_name = current_database()"
 )
 
 
@@ -33,6 +33,11 @@ def version_of(connection: duckdb.DuckDBPyConnection, path: str) -> int:
     return int(row[0] or 0) if row else 0
 
 
+def is_older(connection: duckdb.DuckDBPyConnection, path: str) -> bool:
+    """Whether the file has a schema, of a version before this one. Raises SchemaMismatch if it holds something else."""
+    return 0 < version_of(connection, path) < latest()
+
+
 def require_current(connection: duckdb.DuckDBPyConnection, path: str) -> None:
     """Raise SchemaMismatch, saying what to do, unless the file is of this version's schema."""
     found, wanted = version_of(connection, path), latest()
@@ -45,7 +50,8 @@ def require_current(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         raise SchemaMismatch(f"{path} is an empty database; fill it with `circuitdb ingest --db {path}`.")
     if found < wanted:
         raise SchemaMismatch(
-            f"{path} has the older schema {found}; run `circuitdb ingest` on it once to bring it to schema {wanted}."
+            f"{path} has the older schema {found} and can't be written to; open a copy of it elsewhere, which will be "
+            f"brought to schema {wanted}."
         )
 
 

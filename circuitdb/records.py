@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from circuitdb.graph import GraphShape
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -27,7 +30,7 @@ def digest(value: Json) -> str:
 
 @dataclass(frozen=True)
 class Model:
-    """A model, or one checkpoint of it; `weights_digest` is None for imported circuits."""
+    """A model, or one checkpoint of it."""
 
     name: str
     architecture: str
@@ -37,6 +40,20 @@ class Model:
     revision: str | None = None
     n_parameters: int | None = None
     weights_digest: str | None = None
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """What is known of a model by a circuit of it: its name, its graph, and perhaps some sizes."""
+
+    name: str
+    shape: GraphShape
+    n_kv_heads: int | None = None
+    d_model: int | None = None
+    revision: str | None = None
+    architecture: None = None
+    n_parameters: None = None
+    weights_digest: None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +104,27 @@ class Accuracy:
     metric: str = "accuracy"
 
 
+@dataclass(frozen=True)
+class ImportedFile:
+    """Where an imported circuit came from.
+
+    Attributes:
+        tool: whose layout the file has, such as eap-ig.
+        dialect: which of the tool's layouts.
+        file: its full path; of an object, what it is.
+        digest: SHA-256 of its bytes; of an object, of its scores.
+        part: which of several circuits of the file, None where it has one.
+        n_missing: edges of the graph that the file has nothing of.
+    """
+
+    tool: str
+    dialect: str
+    file: str
+    digest: str
+    part: str | None = None
+    n_missing: int = 0
+
+
 # Sizes that circuits are cut at, as shares of all edges: those of the MIB benchmark; and ways of choosing edges.
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 TOP_ABSOLUTE, TOP_SIGNED = SELECTIONS = ("top-absolute", "top-signed")
@@ -121,20 +159,21 @@ class Faithfulness:
 class Circuit:
     """One soft circuit's provenance; `spec` holds all that decides its scores and is the resume key.
 
-    `chat_template` is the text of the template that its prompts went through, None where they went through none.
+    `chat_template` is the text of the template that its prompts went through, None where they went through none. Of an
+    imported circuit what its file does not say is None.
     """
 
-    model: Model
+    model: Model | ImportedModel
     subtask: Subtask
-    method: str
-    metric: str
+    method: str | None
+    metric: str | None
     spec: dict[str, Json]
     steps: int | None = None
     grid: str | None = None
-    positions: str = "last"
+    positions: str | None = "last"
     contrast: str | None = None
-    ablation: str = "patching"
-    sign_convention: str = "ablated-minus-clean"
+    ablation: str | None = "patching"
+    sign_convention: str | None = "ablated-minus-clean"
     origin: str = "ingest"
     prompt_style: str | None = None
     shots: int | None = None
@@ -161,3 +200,26 @@ class Circuit:
     def spec_digest(self) -> str:
         """The key by which an ingest knows that this circuit is already stored."""
         return digest(self.spec)
+
+
+@dataclass(frozen=True, eq=False)
+class HardCircuit:
+    """An imported hard circuit: its `edges` are ids, rising; `share` is that of the graph's edges it was cut for."""
+
+    model: ImportedModel
+    subtask: Subtask
+    edges: npt.NDArray[np.int32]
+    origin: str
+    spec: dict[str, Json]
+    method: str | None = None
+    share: float | None = None
+
+    @property
+    def spec_digest(self) -> str:
+        """The key by which an import knows that this circuit is already stored."""
+        return digest(self.spec)
+
+    @property
+    def member_digest(self) -> str:
+        """SHA-256 of the edge ids as little-endian int32."""
+        return hashlib.sha256(self.edges.astype("<i4").tobytes()).hexdigest()

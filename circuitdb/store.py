@@ -13,6 +13,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 
 import duckdb
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
@@ -21,7 +22,18 @@ from circuitdb.batches import ExampleBatch, ScoreBatch
 from circuitdb.connection import append, file_name, reading, registered, transaction, writing
 from circuitdb.errors import ScoreError
 from circuitdb.graph import GraphShape
-from circuitdb.records import Accuracy, Circuit, Example, Faithfulness, Model, Subtask, canonical_json
+from circuitdb.records import (
+    Accuracy,
+    Circuit,
+    Example,
+    Faithfulness,
+    HardCircuit,
+    ImportedFile,
+    ImportedModel,
+    Model,
+    Subtask,
+    canonical_json,
+)
 
 _FAITHFULNESS = pa.schema(
     {
@@ -60,6 +72,8 @@ class Store:
         examples: Sequence[Example] = (),
         by_example: npt.ArrayLike | None = None,
         accuracy: Accuracy | Sequence[Accuracy] | None = None,
+        source: ImportedFile | None = None,
+        members: HardCircuit | None = None,
         replace: bool = False,
     ) -> int:
         """Store one circuit and return its id.
@@ -71,6 +85,8 @@ class Store:
             examples: its questions, scored and skipped.
             by_example: [n_used, n_edges], the scores of each scored example alone, in the order of `examples`.
             accuracy: the model's share of right answers on them, judged in one way or in several.
+            source: the file that an imported circuit came from.
+            members: the hard circuit that the same file has beside the scores.
             replace: put it in the place of a stored circuit of the same spec; otherwise that one is kept, given the
                 scores of single examples if it has none, and its id returned.
 
@@ -111,9 +127,33 @@ class Store:
                     _insert(connection, "evaluation", evaluation)
                 if circuit.chat_template is not None:
                     _add_template(connection, circuit.chat_template)
+                if source is not None:
+                    _insert_source(connection, source, circuit_id=circuit_id)
+                    if members is not None:
+                        _insert_hard(connection, members, source, circuit_id=circuit_id)
             # Closing the file does it too, but here a failure, such as a full disk, is raised.
             connection.execute("CHECKPOINT")
         return circuit_id
+
+    def write_hard(self, circuit: HardCircuit, source: ImportedFile) -> int:
+        """Store an imported hard circuit of no stored soft one and return its id; one of the same spec is kept.
+
+        Raises LockedDatabase if another process held the file for too long.
+        """
+        with writing(self.path, timeout=self.timeout) as connection:
+            with transaction(connection):
+                sql = "SELECT hard_id FROM imported_hard_circuit WHERE spec_digest = ?"
+                old = _one(connection, sql, [circuit.spec_digest])
+                if old is not None:
+                    return old
+                hard_id = _insert_hard(connection, circuit, source, circuit_id=None)
+            connection.execute("CHECKPOINT")
+        return hard_id
+
+    def finished_hard(self) -> dict[str, int]:
+        """Spec digest to id of every imported hard circuit."""
+        with writing(self.path, timeout=self.timeout) as connection:
+            return dict(connection.execute(sqlfiles.load("circuitdb.sql", "finished_hard")).fetchall())
 
     def faithful(self, selection: str, *, answered: bool = False) -> set[tuple[int, int, float]]:
         """(circuit, data circuit, share) of every stored cut; of those whose answers were counted too, if asked."""
@@ -159,8 +199,8 @@ def _one(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[o
     return int(rows[0][0]) if rows else None
 
 
-def _next(connection: duckdb.DuckDBPyConnection, table: str) -> int:
-    found = _one(connection, f"SELECT coalesce(max({table}_id), 0) + 1 FROM {table}", [])
+def _next(connection: duckdb.DuckDBPyConnection, table: str, key: str | None = None) -> int:
+    found = _one(connection, f"SELECT coalesce(max({key or f'{table}_id'}), 0) + 1 FROM {table}", [])
     return 1 if found is None else found
 
 
@@ -186,15 +226,16 @@ def _graph(connection: duckdb.DuckDBPyConnection, shape: GraphShape) -> int:
     return graph_id
 
 
-def _model(connection: duckdb.DuckDBPyConnection, model: Model, graph_id: int) -> int:
-    found = _one(
-        connection,
-        "SELECT model_id FROM model WHERE graph_id = ? AND name = ? AND revision IS NOT DISTINCT FROM ? "
-        "AND weights_digest IS NOT DISTINCT FROM ?",
-        [graph_id, model.name, model.revision, model.weights_digest],
-    )
-    if found is not None:
-        return found
+def _model(connection: duckdb.DuckDBPyConnection, model: Model | ImportedModel, graph_id: int) -> int:
+    known: dict[str, object] = {
+        "graph_id": graph_id, "name": model.name, "revision": model.revision, "weights_digest": model.weights_digest,
+        "n_kv_heads": model.n_kv_heads, "d_model": model.d_model,
+    }  # fmt: skip
+    rows = connection.execute(sqlfiles.load("circuitdb.sql", "same_model"), known).fetchall()
+    if rows:
+        sizes = {"model_id": rows[0][0], "n_kv_heads": model.n_kv_heads, "d_model": model.d_model}
+        connection.execute(sqlfiles.load("circuitdb.sql", "complete_model"), sizes)
+        return int(rows[0][0])
     model_id = _next(connection, "model")
     row: dict[str, object] = {
         "model_id": model_id, "graph_id": graph_id, "name": model.name, "revision": model.revision,
@@ -240,6 +281,7 @@ def _insert_circuit(
     connection: duckdb.DuckDBPyConnection, circuit: Circuit, batch: ScoreBatch, ids: tuple[int, int, int, int]
 ) -> None:
     circuit_id, model_id, subtask_id, graph_id = ids
+    started_at = circuit.started_at or (datetime.now(UTC) if circuit.origin == "ingest" else None)
     row: dict[str, object] = {
         "circuit_id": circuit_id, "model_id": model_id, "subtask_id": subtask_id, "graph_id": graph_id,
         "origin": circuit.origin, "method": circuit.method, "steps": circuit.steps, "grid": circuit.grid,
@@ -253,11 +295,41 @@ def _insert_circuit(
         "n_padded": circuit.n_padded,
         "dtype": circuit.dtype, "device": circuit.device, "batch_size": circuit.batch_size,
         "software": None if circuit.software is None else canonical_json(circuit.software),
-        "started_at": circuit.started_at or datetime.now(UTC), "wall_time_s": circuit.wall_time_s,
+        "started_at": started_at, "wall_time_s": circuit.wall_time_s,
         "n_edges": batch.scores.size, "n_nonfinite": batch.n_nonfinite, "score_digest": batch.digest,
         "spec_digest": circuit.spec_digest, "spec": canonical_json(circuit.spec),
     }  # fmt: skip
     _insert(connection, "circuit", row)
+
+
+def _insert_source(
+    connection: duckdb.DuckDBPyConnection, source: ImportedFile, *, circuit_id: int | None = None,
+    hard_id: int | None = None,
+) -> None:  # fmt: skip
+    row: dict[str, object] = {
+        "circuit_id": circuit_id, "hard_id": hard_id, "tool": source.tool, "dialect": source.dialect,
+        "file": source.file, "digest": source.digest, "part": source.part, "n_missing": source.n_missing,
+    }  # fmt: skip
+    _insert(connection, "imported_file", row)
+
+
+def _insert_hard(
+    connection: duckdb.DuckDBPyConnection, circuit: HardCircuit, source: ImportedFile, *, circuit_id: int | None
+) -> int:
+    graph_id = _graph(connection, circuit.model.shape)
+    hard_id = _next(connection, "imported_hard_circuit", "hard_id")
+    row: dict[str, object] = {
+        "hard_id": hard_id, "circuit_id": circuit_id, "model_id": _model(connection, circuit.model, graph_id),
+        "subtask_id": _subtask(connection, circuit.subtask), "graph_id": graph_id, "origin": circuit.origin,
+        "method": circuit.method, "share": circuit.share, "n_edges": len(circuit.edges),
+        "member_digest": circuit.member_digest, "spec_digest": circuit.spec_digest,
+        "spec": canonical_json(circuit.spec),
+    }  # fmt: skip
+    _insert(connection, "imported_hard_circuit", row)
+    ids = pa.array(np.full(len(circuit.edges), hard_id, np.int32))
+    append(connection, "hard_circuit_edge", pa.table({"hard_id": ids, "edge_id": pa.array(circuit.edges)}))
+    _insert_source(connection, source, hard_id=hard_id)
+    return hard_id
 
 
 def _example_table(circuit_id: int, examples: Sequence[Example]) -> pa.Table:

@@ -135,6 +135,8 @@ def run_faithfulness(
 
 def _unfit(model: LoadedModel, circuit: StoredCircuit) -> str | None:
     """Why a circuit can't be run in this model, as a clause; tf32 and float32 have the same weights."""
+    if circuit.weights_digest is None:
+        return "were imported, so that the weights and examples they were scored with are not known"
     if circuit.weights_digest != model.record.weights_digest or circuit.dtype not in (None, model.dtype_name):
         return f"were scored in another model, revision or type than {model.record.name} as {model.dtype_name}"
     if not circuit.examples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from circuitdb.errors import TaskError
@@ -51,14 +51,31 @@ class Prepared:
         return part
 
 
-def prepare_all(model: LoadedModel, task: Task, options: Options) -> Prepared:
-    """Prepare every subtask of a task. Raises UsageError and ModelError as `ingest` does."""
+def prepare_all(
+    model: LoadedModel, task: Task, options: Options, *, listed: Mapping[str, str] | None = None
+) -> Prepared:
+    """Prepare every subtask of a task, or those of a work list alone (subtask to spec digest) that are the same here.
+
+    Raises UsageError and ModelError as `ingest` does.
+    """
     scorer = options.scorer(model)
     task = spelt(model, task)
     parts: list[Job | Draft | Unfit] = []
     for subtask in task.subtasks():
+        if listed is not None and subtask.name not in listed:
+            continue
         try:
-            parts.append(prepare(model, task, subtask, options))
+            part = prepare(model, task, subtask, options)
         except TaskError as error:
             parts.append(Unfit(subtask.name, str(error)))
+        else:
+            parts.append(part if listed is None else _as_listed(part, listed[subtask.name]))
     return Prepared(task, options, scorer, parts)
+
+
+def _as_listed(part: Job | Draft, spec_digest: str) -> Job | Draft | Unfit:
+    """The circuit, unless it would be another one than the list says."""
+    if part.spec_digest == spec_digest:
+        return part
+    reason = "Its questions or their tokens are not those of the work list: another file, or another circuitdb."
+    return Unfit(part.subtask.name, reason)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from circuitdb import __version__
 from circuitdb.errors import ModelError, TaskError
@@ -31,7 +32,6 @@ from circuitdb.ingest.sequences import Sequences, groups
 from circuitdb.ingest.tasks.task import Task
 from circuitdb.ingest.tokens import starts_with_bos
 from circuitdb.records import Accuracy, Circuit, Example, Json
-from circuitdb.store import Store
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,29 @@ class Watcher(Protocol):
         """A subtask is done with."""
 
 
+class Sink(Protocol):
+    """Where circuits are put: the methods of a `Store`, which gives them ids, or of a folder, which does not."""
+
+    def create(self) -> None:
+        """Make it, or see that it can be written to, before any work is lost."""
+
+    def finished(self, *, by_example: bool = False) -> Mapping[str, int | None]:
+        """Spec digest to id of every circuit that is there; of those with scores of single examples, if asked."""
+
+    def write(
+        self,
+        circuit: Circuit,
+        scores: npt.ArrayLike,
+        folds: npt.ArrayLike | None = None,
+        *,
+        examples: Sequence[Example] = (),
+        by_example: npt.ArrayLike | None = None,
+        accuracy: Accuracy | Sequence[Accuracy] | None = None,
+        replace: bool = False,
+    ) -> int | None:
+        """Put one circuit there, whole or not at all; its id."""
+
+
 class Silent:
     """A watcher that says nothing."""
 
@@ -95,18 +118,20 @@ class Silent:
 
 
 def ingest(
-    store: Store,
+    store: Sink,
     model: LoadedModel,
     task: Task,
     options: Options,
     *,
     replace: bool = False,
+    listed: Mapping[str, str] | None = None,
     watcher: Watcher | None = None,
 ) -> list[Outcome]:
     """Score and store every subtask's circuit that the store lacks; returns one outcome a subtask, in order.
 
     A subtask that can't be scored is reported as failed and the others go on. `replace` scores all of them again and
-    puts them in the place of the stored ones.
+    puts them in the place of the stored ones. `listed`: the circuits of a work list, subtask to spec digest; only these
+    are scored, and only if they are the same here.
 
     Raises:
         UsageError: options that can't be.
@@ -114,17 +139,18 @@ def ingest(
         StoreError: the database can't be written.
     """
     store.create()
-    return ingest_prepared(store, prepare_all(model, task, options), replace=replace, watcher=watcher)
+    prepared = prepare_all(model, task, options, listed=listed)
+    return ingest_prepared(store, prepared, replace=replace, watcher=watcher)
 
 
 def ingest_prepared(
-    store: Store, prepared: Prepared, *, replace: bool = False, watcher: Watcher | None = None
+    store: Sink, prepared: Prepared, *, replace: bool = False, watcher: Watcher | None = None
 ) -> list[Outcome]:
     """What `ingest` does of subtasks that are prepared, with a store that is there. Raises as it does."""
     told = watcher or Silent()
     scorer, options = prepared.scorer, prepared.options
 
-    def finished() -> dict[str, int]:
+    def finished() -> Mapping[str, int | None]:
         return {} if replace else store.finished(by_example=options.by_example)
 
     stored = finished()
@@ -160,7 +186,7 @@ def _most_pairs(part: Job | Draft | Unfit) -> int:
     return 0 if isinstance(part, Unfit) else part.most_pairs
 
 
-def _score(store: Store, prepared: Prepared, job: Job, told: Watcher, *, replace: bool) -> Outcome:
+def _score(store: Sink, prepared: Prepared, job: Job, told: Watcher, *, replace: bool) -> Outcome:
     scorer, options = prepared.scorer, prepared.options
     started_at, start = datetime.now(UTC), time.perf_counter()
     scored, places = groups(job.sequences)
@@ -182,7 +208,7 @@ def _score(store: Store, prepared: Prepared, job: Job, told: Watcher, *, replace
     return _outcome(circuit, circuit_id, found, share)
 
 
-def _outcome(circuit: Circuit, circuit_id: int, found: EdgeScores, share: Accuracy) -> Outcome:
+def _outcome(circuit: Circuit, circuit_id: int | None, found: EdgeScores, share: Accuracy) -> Outcome:
     return Outcome(
         subtask=circuit.subtask.name,
         status="stored",

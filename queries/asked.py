@@ -7,7 +7,7 @@ from typing import cast
 
 from circuitdb.queries.comparison import Compared, Comparison
 from circuitdb.queries.cuts import Cut, Cutting
-from circuitdb.queries.selection import Where
+from circuitdb.queries.filters import Where
 
 
 class Asked(Where, Compared, total=False):

@@ -29,12 +29,13 @@ from circuitdb.queries.asked import Asked, parted
 from circuitdb.queries.comparison import Comparison, require_correctable
 from circuitdb.queries.crossing import Crossing
 from circuitdb.queries.features import strata
+from circuitdb.queries.filters import Where
 from circuitdb.queries.matrix import Subjects
 from circuitdb.queries.measuring import Measuring
 from circuitdb.queries.partition import parted as parted_by
 from circuitdb.queries.partition import require_known
 from circuitdb.queries.result import Result
-from circuitdb.queries.selection import Selection, Where, select
+from circuitdb.queries.selection import Selection, select
 from circuitdb.queries.similarity import Similarity
 
 

@@ -13,12 +13,13 @@ from circuitdb.queries import arguments, faithfulness, matrix, named, reliabilit
 from circuitdb.queries.asking import the_circuit, with_models
 from circuitdb.queries.evaluations import Evaluations
 from circuitdb.queries.faithfulness import Faithfulness
+from circuitdb.queries.filters import Where
 from circuitdb.queries.groupings import Groupings
 from circuitdb.queries.hardcircuits import HardCircuits
 from circuitdb.queries.inspection import Inspection
 from circuitdb.queries.notes import Notes
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Where, select
+from circuitdb.queries.selection import select
 from circuitdb.queries.statement import run as run_sql
 from circuitdb.records import SELECTIONS
 
@@ -46,14 +47,15 @@ class Shown:
 class Database(Groupings, Inspection, HardCircuits, Evaluations, Notes):
     """A circuit database, open for questions.
 
-    Every question about circuits takes the filters `model`, `task`, `subtask`, `method`, `grid`, `metric`, `positions`,
-    `contrast`, `ablation`, `prompt_style`, `shots_drawn`, `chat` (yes or no), `dtype` (a name or several), `steps`,
-    `shots`, `reasoning_tokens`, `seed`, `examples` (drawn for a circuit, scored or skipped) and `circuits` (a number or
-    several); without them it is about all circuits. Questions about scores take `on="signed"` (the paper's definition,
-    the default) or `on="magnitude"` (absolute values), those that compare circuits the coefficient (`kind`, `top`) and
-    the edges that it is over (`level`, `layers`, `source`, `target`, `qkv`, `shared`, `nonzero`; see `Comparison`),
-    those about hard circuits the cut (`top`, `share`, `threshold` or `greedy`; `signed`, `prune`; see `Cut`). Different
-    models of one name are shown as name@revision or name@1a2b3c4d (the digest of the weights), with a note.
+    Every question about circuits takes the filters `model`, `task`, `subtask`, `origin`, `method`, `grid`, `metric`,
+    `positions`, `contrast`, `ablation`, `prompt_style`, `shots_drawn`, `chat` (yes or no), `dtype` (a name or several),
+    `steps`, `shots`, `reasoning_tokens`, `seed`, `examples` (drawn for a circuit, scored or skipped) and `circuits` (a
+    number or several); without them it is about all circuits. Questions about scores take `on="signed"` (the paper's
+    definition, the default) or `on="magnitude"` (absolute values), those that compare circuits the coefficient (`kind`,
+    `top`) and the edges that it is over (`level`, `layers`, `source`, `target`, `qkv`, `shared`, `nonzero`; see
+    `Comparison`), those about hard circuits the cut (`top`, `share`, `threshold` or `greedy`; `signed`, `prune`; see
+    `Cut`). Different models of one name are shown as name@revision or name@1a2b3c4d (the digest of the weights), with a
+    note.
 
     Each method raises UsageError for a name that the database does not have, MissingDatabase, SchemaMismatch or
     LockedDatabase where the file can't be read. An empty database gives empty answers.

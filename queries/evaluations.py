@@ -21,10 +21,11 @@ from circuitdb.queries.asked import Asked, parted
 from circuitdb.queries.asking import with_models
 from circuitdb.queries.comparison import require_correctable
 from circuitdb.queries.correlation import Correlation
+from circuitdb.queries.filters import Where, wanted
 from circuitdb.queries.matrix import Subjects
 from circuitdb.queries.measuring import Measuring
 from circuitdb.queries.result import Result, count, enumeration
-from circuitdb.queries.selection import Where, select, wanted
+from circuitdb.queries.selection import select
 
 
 class _Writing(TypedDict):

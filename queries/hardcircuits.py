@@ -13,10 +13,11 @@ from circuitdb.queries.asked import Cuttable, parted_cut
 from circuitdb.queries.asking import Asking, the_circuit
 from circuitdb.queries.containment import Containment
 from circuitdb.queries.cuts import Cut, Cutting, hard
+from circuitdb.queries.filters import Where
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.order import Order
 from circuitdb.queries.result import Result
-from circuitdb.queries.selection import Where, select
+from circuitdb.queries.selection import select
 
 
 class HardCircuits(Asking):

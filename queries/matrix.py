@@ -106,7 +106,7 @@ def read(
     """
     selection.require_alike(how)
     members = selection.members
-    graphs: dict[tuple[int, GraphShape, int], list[int]] = {}
+    graphs: dict[tuple[int, GraphShape, int | None], list[int]] = {}
     for i, member in enumerate(members):
         graphs.setdefault((member.graph_id, member.shape, member.n_kv_heads if how.shared else 0), []).append(i)
     scores = np.empty((0, 0), np.float32)

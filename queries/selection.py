@@ -1,4 +1,4 @@
-"""Which circuits a question is about: filters, their order, labels and groups, and what must not pass unsaid.
+"""Which circuits a question is about: their order, labels and groups, and what must not pass unsaid.
 
 Circuits compare like with like only within a `Group`: one model, task and way of scoring. Across groups the numbers
 can still be had, with a note that says what is mixed; across graph shapes there is nothing to compare.
@@ -14,25 +14,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, SupportsIndex, TypeAlias, TypedDict, cast
+from typing import Any, TypeAlias, cast
 
 import duckdb
 
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
-from circuitdb.queries import arguments, named
+from circuitdb.queries import named
 from circuitdb.queries.comparison import EVERY_EDGE, Comparison
+from circuitdb.queries.filters import FILTERS, Where, fits, wanted
 from circuitdb.queries.models import ModelName, model_names, namesakes
 from circuitdb.queries.result import count, enumeration
 
-Names: TypeAlias = "str | Iterable[str] | None"
-Numbers: TypeAlias = "SupportsIndex | Iterable[SupportsIndex] | None"
 SortKey: TypeAlias = "tuple[tuple[Any, ...], ...]"
 
 _FIELDS = {  # of a group, in order: (one, several)
     "model": ("model", "models"),
     "revision": ("revision", "revisions"),
     "task": ("task", "tasks"),
+    "origin": ("origin", "origins"),
     "method": ("method", "methods"),
     "steps": ("number of steps", "numbers of steps"),
     "grid": ("grid", "grids"),
@@ -50,64 +50,7 @@ _FIELDS = {  # of a group, in order: (one, several)
     "examples": ("number of examples", "numbers of examples"),
     "dtype": ("number format", "number formats"),
 }
-_FILTERS = {  # the keys of Where, as named in sentences, and their parameters in selection.sql
-    "model": ("model", "models"),
-    "task": ("task", "tasks"),
-    "subtask": ("subtask", "subtasks"),
-    "method": ("method", "methods"),
-    "steps": ("number of steps", "steps"),
-    "grid": ("grid", "grids"),
-    "metric": ("metric", "metrics"),
-    "positions": ("choice of positions", "positions"),
-    "contrast": ("contrast", "contrasts"),
-    "ablation": ("ablation", "ablations"),
-    "prompt_style": ("prompt style", "prompt_styles"),
-    "shots": ("number of shots", "shots"),
-    "shots_drawn": ("way of drawing shots", "shots_drawn"),
-    "reasoning_tokens": ("limit of reasoning tokens", "reasoning_tokens"),
-    "chat": ("choice of chat template", "chats"),
-    "seed": ("seed", "seeds"),
-    "examples": ("number of examples", "examples"),
-    "dtype": ("number format", "dtypes"),
-    "circuits": ("circuit", "circuits"),
-}
-_NUMBERS = {
-    "steps": 32,
-    "shots": 32,
-    "reasoning_tokens": 32,
-    "seed": 64,
-    "examples": 32,
-    "circuits": 32,
-}  # and the bits of their columns
 _FOLLOWING = {"prompt_style": ("reasoning_tokens",), "shots": ("shots_drawn",)}  # fields that differ where these do
-
-
-class Where(TypedDict, total=False):
-    """Filters: a name or several, a number or several; None or nothing lets all circuits through.
-
-    `model` is a name, which several models may have, or one of those as answers show it (name@1a2b3c4d).
-    `examples` counts those that were drawn for a circuit, scored or skipped; `chat` is yes or no.
-    """
-
-    model: Names
-    task: Names
-    subtask: Names
-    method: Names
-    steps: Numbers
-    grid: Names
-    metric: Names
-    positions: Names
-    contrast: Names
-    ablation: Names
-    prompt_style: Names
-    shots: Numbers
-    shots_drawn: Names
-    reasoning_tokens: Numbers
-    chat: Names
-    seed: Numbers
-    examples: Numbers
-    dtype: Names
-    circuits: Numbers
 
 
 @dataclass(frozen=True)
@@ -115,21 +58,22 @@ class Group:
     """What two circuits must share for their similarity to say something about their subtasks alone.
 
     `model` is the name as shown: with a mark where models of other weights have it too. `examples` is how many were
-    drawn, scored or skipped: circuits of one run do not part because one of them had to skip a question.
+    drawn, scored or skipped: circuits of one run do not part because one of them had to skip a question. `origin` is
+    ingest or the tool whose file it came from; what that file does not say is None.
     """
 
     model_id: int
     model: str
     revision: str | None
     task: str
-    method: str
+    method: str | None
     steps: int | None
     grid: str | None
-    metric: str
-    positions: str
+    metric: str | None
+    positions: str | None
     contrast: str | None
-    ablation: str
-    sign_convention: str
+    ablation: str | None
+    sign_convention: str | None
     prompt_style: str | None
     shots: int | None
     seed: int | None
@@ -138,6 +82,7 @@ class Group:
     shots_drawn: str | None = None
     reasoning_tokens: int | None = None
     chat: str | None = None
+    origin: str = "ingest"
 
 
 def field_name(field: str) -> str:
@@ -147,7 +92,7 @@ def field_name(field: str) -> str:
 
 def can_filter(group: Group, field: str) -> bool:
     """Whether a filter can ask for what this group has of a field."""
-    return field in _FILTERS and getattr(group, field) is not None
+    return field in FILTERS and getattr(group, field) is not None
 
 
 @dataclass(frozen=True)
@@ -161,7 +106,7 @@ class Member:
     group: Group
     graph_id: int
     shape: GraphShape
-    n_kv_heads: int
+    n_kv_heads: int | None
     n_edges: int
     n_examples: int | None
     n_folds: int
@@ -244,7 +189,10 @@ class Selection:
         )
 
     def unlike(self, how: Comparison) -> str | None:
-        """Why what `how` compares is not the same in all circuits; None where it is."""
+        """Why what `how` compares is not the same in all circuits; None where it is.
+
+        Raises UsageError for shared projections of imported circuits of which it is not known how many there are.
+        """
         nodes, shared = how.level == "node", how.shared and how.level == "edge"
 
         def graph(member: Member) -> tuple[object, ...]:
@@ -252,6 +200,11 @@ class Selection:
             same = (shape.n_layers, shape.n_heads) if nodes else (member.graph_id, shape)
             return (*same, member.n_kv_heads if shared else None)
 
+        if shared and any(member.n_kv_heads is None for member in self.members):
+            raise UsageError(
+                "Of some of these circuits it is not known how many key-value heads their model has, since the files "
+                "that they were imported from do not say; compare them without shared."
+            )
         found = Counter(map(graph, self.members))
         if len(found) < 2:
             return None
@@ -271,7 +224,7 @@ def _shape(member: Member, shared: bool) -> str:
     shape = member.shape
     parts = [f"{count(shape.n_layers, 'layer')} x {count(shape.n_heads, 'head')}"]
     parts += ["parallel blocks"] if shape.parallel else []
-    parts += [count(member.n_kv_heads, "key-value head")] if shared else []
+    parts += [count(member.n_kv_heads, "key-value head")] if shared and member.n_kv_heads is not None else []
     return ", ".join(parts)
 
 
@@ -298,26 +251,25 @@ def select(connection: duckdb.DuckDBPyConnection, where: Where) -> Selection:
         valid = list(dict.fromkeys(v for member in everything for v in _values(member, field, models)))
         if value not in valid:
             raise _unknown(field, value, valid)
-        notes.append(f"No circuit of the selection has {_FILTERS[field][0]} {value}.")
+        notes.append(f"No circuit of the selection has {FILTERS[field][0]} {value}.")
     if everything and not members:
-        given = " and ".join(f"{_FILTERS[field][0]} {enumeration(values)}" for field, values in asked.items())
+        given = " and ".join(f"{FILTERS[field][0]} {enumeration(values)}" for field, values in asked.items())
         raise UsageError(f"No circuit has {given}: the names exist, but not together; drop a filter.")
     notes += namesakes([models[member.group.model_id] for member in members])
+    notes += _of_unknown_method(members)
     return Selection(tuple(members), tuple(notes))
 
 
-def wanted(where: Where) -> dict[str, tuple[int | str, ...]]:
-    """The filters that were given, each as a tuple; an empty one is none.
-
-    Raises UsageError for a filter of the wrong type: left out, it would make an answer about all circuits.
-    """
-    asked: dict[str, tuple[int | str, ...]] = {}
-    for key, values in where.items():
-        if key not in _FILTERS:
-            raise TypeError(f"There is no filter {key!r}; filters are {', '.join(_FILTERS)}.")
-        if given := arguments.several(_FILTERS[key][0], values, numbers=key in _NUMBERS):
-            asked[key] = given
-    return asked
+def _of_unknown_method(members: Iterable[Member]) -> tuple[str, ...]:
+    """A note where imported circuits stand side by side although nobody said how they were made."""
+    groups = Counter(member.group for member in members)
+    n = sum(often for group, often in groups.items() if group.method is None and often > 1)
+    if not n:
+        return ()
+    return (
+        f"How {count(n, 'imported circuit')} were made is not known, so that they were made alike is taken on trust; "
+        "`circuitdb import --method` says it.",
+    )
 
 
 def _members(
@@ -326,13 +278,11 @@ def _members(
     models: Mapping[int, ModelName],
 ) -> list[Member]:
     """The circuits that pass, sorted and labelled."""
-    if any(not any(_fits(field, value) for value in values) for field, values in asked.items()):
+    if any(not any(fits(field, value) for value in values) for field, values in asked.items()):
         return []
     bound = {
-        name: cast("Sequence[str]", [value for value in asked[field] if _fits(field, value)])
-        if field in asked
-        else None
-        for field, (_, name) in _FILTERS.items()
+        name: cast("Sequence[str]", [value for value in asked[field] if fits(field, value)]) if field in asked else None
+        for field, (_, name) in FILTERS.items()
     }
     ids = [key for key, model in models.items() if {model.name, model.shown} & set(asked.get("model", ()))]
     rows: list[dict[str, Any]] = named.run(
@@ -359,11 +309,6 @@ def _members(
         for row in sorted(rows, key=_place)
     ]
     return _labelled(members)
-
-
-def _fits(field: str, value: int | str) -> bool:
-    """Whether a column could have this value: a number too large for it is that of no circuit."""
-    return isinstance(value, str) or -(2 ** (_NUMBERS[field] - 1)) <= value < 2 ** (_NUMBERS[field] - 1)
 
 
 def _place(row: Mapping[str, Any]) -> tuple[SortKey, ...]:
@@ -393,7 +338,7 @@ def _labelled(members: Sequence[Member]) -> list[Member]:
     varying = [
         field for field in ("model", "task", "method") if len({getattr(member.group, field) for member in members}) > 1
     ]
-    labels = ["/".join([*(getattr(m.group, field) for field in varying), m.subtask]) for m in members]
+    labels = ["/".join([*(getattr(m.group, field) or "unknown" for field in varying), m.subtask]) for m in members]
     often = Counter(labels)
     return [
         replace(member, label=label if often[label] == 1 else f"{label}#{member.circuit_id}")
@@ -416,4 +361,4 @@ def _unknown(field: str, value: int | str, valid: Sequence[int | str]) -> UsageE
     near = difflib.get_close_matches(str(value), map(str, valid), n=1, cutoff=0.5) if isinstance(value, str) else []
     guess = f"; did you mean {near[0]}?" if near else "."
     listed = enumeration(sorted(valid, key=_orderable)) or "none"
-    return UsageError(f"There is no {_FILTERS[field][0]} {value}{guess} The database has: {listed}.")
+    return UsageError(f"There is no {FILTERS[field][0]} {value}{guess} The database has: {listed}.")

@@ -190,7 +190,8 @@ for n in range(start, int(sys.argv[2])):
 def test_kill_9_loses_no_finished_circuit_and_leaves_none_by_half(tmp_path: Path) -> None:
     path, n = tmp_path / "circuits.duckdb", 6
     rng = np.random.default_rng(3)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent / "support")}
+    # All of sys.path, so that it is this circuitdb that is killed and not one that is installed.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent / "support"), *sys.path])}
     command = [sys.executable, "-c", WRITER, str(path), str(n)]
     kills = 0
     for _ in range(n):

@@ -10,11 +10,14 @@ import shutil
 import sys
 import textwrap
 import traceback
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
 
 import typer
 
-from circuitdb.errors import CircuitdbError
+from circuitdb.errors import CircuitdbError, SchemaUpgraded
 
 OK = 0
 FAILED = 1
@@ -41,6 +44,30 @@ def notes(texts: Iterable[str]) -> None:
 def warning(text: str) -> None:
     """Something that went otherwise than asked, though not so far that the command fails."""
     _say("Warning", text, _YELLOW)
+
+
+@contextmanager
+def upgrades_told() -> Iterator[None]:
+    """Within it, that a file of an older schema is brought to this version's is a note."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", SchemaUpgraded)
+        others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, SchemaUpgraded):
+                notes([str(message)])
+            else:
+                others(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def error(text: str) -> None:

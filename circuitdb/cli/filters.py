@@ -12,12 +12,13 @@ from circuitdb.cli import parameters
 from circuitdb.errors import UsageError
 
 if TYPE_CHECKING:
-    from circuitdb.queries.selection import Where
+    from circuitdb.queries.filters import Where
 
 _NAMES = {  # keyword of the library: which circuits it leaves
     "model": "circuits of this model",
     "task": "circuits of this task",
     "subtask": "circuits of this subtask",
+    "origin": "circuits of this origin: ingest, or the tool whose files they were imported from",
     "method": "circuits of this method",
     "grid": "circuits of this integration grid",
     "metric": "circuits of this metric",

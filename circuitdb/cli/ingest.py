@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from circuitdb.cli import diagnostics, output
+from circuitdb.cli import diagnostics, output, working
 from circuitdb.cli.options import DEFAULT_DATABASE, DatabaseFile, Patience, form_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def ingest(
-    model: Annotated[str, typer.Option(metavar="NAME", help="Hub name, local folder or .gguf file.")],
+    context: typer.Context,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Hub name, local folder or .gguf file.")] = None,
     db: DatabaseFile = DEFAULT_DATABASE,
     task: Annotated[
         str, typer.Option(metavar="NAME", help="Task, as `circuitdb tasks` lists them, or a file of questions.")
@@ -90,6 +91,18 @@ def ingest(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Score nothing: tell pairs, memory, disk and, from a probe, time.")
     ] = False,
+    plan: Annotated[
+        str | None, typer.Option("--plan", metavar="FILE", help="Score nothing: write the work list of others there.")
+    ] = None,
+    work: Annotated[
+        str | None, typer.Option("--work", metavar="FILE", help="Score circuits of this work list, with no database.")
+    ] = None,
+    shard: Annotated[
+        str, typer.Option("--shard", metavar="I/N", help="Which of them: 2/4 is every fourth from the second on.")
+    ] = "1/1",
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="FOLDER", help="Where --work puts them, for `circuitdb merge`.")
+    ] = None,
     timeout: Patience = 60.0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
@@ -104,6 +117,11 @@ def ingest(
 
     # TransformerLens looks for optional parts of itself while it is imported, and says so.
     logging.disable(logging.WARNING)
+    if work is not None:
+        form = form_of(json=json, csv=False)
+        working.score(context, work, shard, out, model=model, task=task, device=device, form=form)
+        return
+    model = working.check(context, model)
     from circuitdb.cli.progress import IngestProgress
     from circuitdb.ingest import load_model
     from circuitdb.ingest.forecast import forecast
@@ -112,6 +130,7 @@ def ingest(
     from circuitdb.ingest.run import ingest as run
     from circuitdb.ingest.tasks import registry
     from circuitdb.ingest.tasks.file_task import FileTask
+    from circuitdb.ingest.work import TaskSource
     from circuitdb.store import Store
 
     given = [*(partition or ()), *([] if digits is None else [f"digits={digits}"])]
@@ -124,12 +143,18 @@ def ingest(
         reasoning_tokens=reasoning_tokens, chat=chat,
     )  # fmt: skip
     store = Store(db, timeout=timeout)
-    if not dry_run:
+    if not (dry_run or plan):
         store.create()
     form = form_of(json=json, csv=False)
     with IngestProgress() as watcher:
         watcher.loading(model)
         loaded = load_model(model, name=model_name, revision=revision, dtype=dtype, device=device)
+        if plan is not None:
+            working.write(
+                plan, store, loaded, (model, revision), TaskSource.of(task, given, chosen), options, form,
+                replace=replace,
+            )  # fmt: skip
+            return
         if dry_run:
             planned = forecast(store, loaded, chosen, options)
             output.answer(_plan(planned, loaded, chosen, db), form)
@@ -141,12 +166,13 @@ def ingest(
         except KeyboardInterrupt:
             diagnostics.warning(f"Stopped. What is scored is stored in {db}; the same command goes on from there.")
             raise
-    output.answer(_table(outcomes, loaded, chosen, db), form)
+    output.answer(table(outcomes, f"{chosen.name} circuits of {loaded.record.name} in {db}", loaded, chosen), form)
     if any(outcome.status == "failed" for outcome in outcomes):
         raise typer.Exit(diagnostics.FAILED)
 
 
-def _table(outcomes: Sequence[Outcome], model: LoadedModel, task: Task, db: str) -> Result:
+def table(outcomes: Sequence[Outcome], title: str, model: LoadedModel, task: Task) -> Result:
+    """What became of each subtask, and what must be said of the model and of a file."""
     import pyarrow as pa
 
     from circuitdb.queries.result import Result
@@ -167,7 +193,6 @@ def _table(outcomes: Sequence[Outcome], model: LoadedModel, task: Task, db: str)
         for outcome in outcomes
         if outcome.n_nonfinite
     ]
-    title = f"{task.name} circuits of {model.record.name} in {db}"
     return Result(pa.table(rows), title, (*notes, *_padded(outcomes), *_notes(task), *model.notes))
 
 

@@ -13,18 +13,24 @@ import typer
 
 from circuitdb import __version__
 from circuitdb.cli import (
+    backup,
     circuits,
+    compact,
     compare,
     containment,
     correlate,
     diagnostics,
+    doctor,
     evals,
+    export,
     faithfulness,
     families,
     generalisation,
     hard,
+    import_,
     inclusion,
     ingest,
+    merge,
     notes,
     output,
     plot,
@@ -68,6 +74,8 @@ def _circuitdb(
 app.command()(ingest.ingest)
 app.command()(study.study)
 app.command()(report.report)
+app.command()(merge.merge)
+app.command(name="import")(import_.import_)
 app.command()(tasks.tasks)
 app.command()(circuits.circuits)
 app.command()(show.show)
@@ -87,8 +95,12 @@ app.command()(correlate.correlate)
 app.add_typer(notes.app, name="notes")
 app.command()(plot.plot)
 app.command()(tui.tui)
+app.command()(export.export)
 app.command()(sql.sql)
 app.command()(schema.schema)
+app.command()(doctor.doctor)
+app.command()(compact.compact)
+app.command()(backup.backup)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,7 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     command = typer.main.get_command(app)
     try:
-        code = command.main(args=given or ["--help"], prog_name="circuitdb", standalone_mode=False)
+        with diagnostics.upgrades_told():
+            code = command.main(args=given or ["--help"], prog_name="circuitdb", standalone_mode=False)
     except typer.TyperException as failure:
         return diagnostics.misuse(failure)
     except SystemExit:  # typer's word for a closed pipe

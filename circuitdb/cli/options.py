@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from circuitdb.queries.comparison import Compared
     from circuitdb.queries.cuts import Cutting
     from circuitdb.queries.database import Database
-    from circuitdb.queries.selection import Where
+    from circuitdb.queries.filters import Where
 
 DEFAULT_DATABASE = "circuits.duckdb"
 
@@ -31,6 +31,7 @@ Patience = Annotated[
     float,
     typer.Option("--timeout", metavar="SECONDS", min=0, help="How long to wait for a process that is writing to it."),
 ]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
 
 
 class Form(StrEnum):

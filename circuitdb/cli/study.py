@@ -133,7 +133,7 @@ def _report(scored: Sequence[Scored], name: str, size: str, database: Database, 
         diagnostics.error("No circuit could be scored, so there is no report.")
         return False
     # The models in the order in which they were given, which is that of the curve over training.
-    models = list(dict.fromkeys(row["model"] for row in conditions.rows() if row["n_circuits"]))
+    models = list(dict.fromkeys(str(row["model"]) for row in conditions.rows() if row["n_circuits"]))
     found = reporting.with_missing(database.study(name, circuits=circuits, model=models), missing)
     reporting.show(found, write(found, folder), parts, form)
     return not len(missing)

@@ -15,12 +15,13 @@ import pyarrow as pa
 from circuitdb.queries import correlation, plots, studyplots
 from circuitdb.queries.columns import flags, integers, numbers, texts
 from circuitdb.queries.database import Database
+from circuitdb.queries.filters import Where
 from circuitdb.queries.generalisation import adjacent
 from circuitdb.queries.mantel import mantel
 from circuitdb.queries.metrics import Values
 from circuitdb.queries.pairing import Matrix
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Member, Where
+from circuitdb.queries.selection import Member
 from circuitdb.queries.studies import families, hard, operands, quality, report_of, training
 from circuitdb.queries.studies.digits import A, B, Cell, cell, distances, is_cell, joined_at, laid_out, on_grid
 from circuitdb.queries.studies.findings import Figure, Finding, Findings

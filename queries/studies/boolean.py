@@ -13,10 +13,11 @@ import pyarrow as pa
 from circuitdb.queries import exchanges, studyplots
 from circuitdb.queries.columns import numbers, texts
 from circuitdb.queries.database import Database
+from circuitdb.queries.filters import Where
 from circuitdb.queries.pairing import Matrix
 from circuitdb.queries.proportions import Difference, difference, wilson
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Member, Where
+from circuitdb.queries.selection import Member
 from circuitdb.queries.studies import conditions, hard, quality, report_of, training
 from circuitdb.queries.studies.findings import Figure, Finding, Findings
 from circuitdb.queries.studies.sentences import interval, joined, number, p_value, points

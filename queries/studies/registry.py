@@ -7,7 +7,7 @@ from typing import Protocol, Unpack
 
 from circuitdb.errors import UsageError
 from circuitdb.queries.database import Database
-from circuitdb.queries.selection import Where
+from circuitdb.queries.filters import Where
 from circuitdb.queries.studies import arithmetic, boolean, sports, training
 from circuitdb.queries.studies.findings import Findings
 

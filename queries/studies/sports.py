@@ -17,10 +17,11 @@ from circuitdb.queries import exchanges, studyplots
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.database import Database
 from circuitdb.queries.exchanges import Mean
+from circuitdb.queries.filters import Where
 from circuitdb.queries.pairing import Matrix
 from circuitdb.queries.proportions import Difference, difference, wilson
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Member, Where
+from circuitdb.queries.selection import Member
 from circuitdb.queries.studies import conditions, hard, quality, report_of, training
 from circuitdb.queries.studies.boolean import CHANCE
 from circuitdb.queries.studies.findings import Figure, Finding, Findings

@@ -16,9 +16,10 @@ from circuitdb.errors import UsageError
 from circuitdb.queries import arguments, named, reliability
 from circuitdb.queries.columns import integers, numbers, texts
 from circuitdb.queries.database import Database
+from circuitdb.queries.filters import Where
 from circuitdb.queries.groupnames import TELLING, group_names
 from circuitdb.queries.result import Result, count, enumeration
-from circuitdb.queries.selection import Group, Member, Selection, Where, select
+from circuitdb.queries.selection import Group, Member, Selection, select
 from circuitdb.queries.similarity import Similarity
 from circuitdb.queries.studies.commands import command, filters
 

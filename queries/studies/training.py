@@ -18,11 +18,12 @@ import pyarrow as pa
 from circuitdb.queries import studyplots
 from circuitdb.queries.columns import numbers, texts
 from circuitdb.queries.database import Database
+from circuitdb.queries.filters import Where
 from circuitdb.queries.groupnames import group_names
 from circuitdb.queries.pairing import Matrix
 from circuitdb.queries.proportions import holm
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Group, Member, Selection, Where
+from circuitdb.queries.selection import Group, Member, Selection
 from circuitdb.queries.studies import report_of
 from circuitdb.queries.studies.commands import command, filters
 from circuitdb.queries.studies.findings import Figure, Finding, Findings

@@ -130,8 +130,8 @@ def test_one_sentence_on_stderr_and_the_exit_code(
         pytest.param(
             ["similarity", "--against", "digits=2"],
             "Error: --against is a filter and its value, such as shots=0, not digits=2; filters are model, task, "
-            "subtask, method, grid, metric, positions, contrast, ablation, prompt_style, shots_drawn, chat, dtype, "
-            "steps, shots, reasoning_tokens, seed, examples, circuit.",
+            "subtask, origin, method, grid, metric, positions, contrast, ablation, prompt_style, shots_drawn, chat, "
+            "dtype, steps, shots, reasoning_tokens, seed, examples, circuit.",
             id="no such filter",
         ),
         pytest.param(

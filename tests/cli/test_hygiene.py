@@ -37,6 +37,8 @@ QUESTIONS = [
     ["evals"],
     ["correlate"],
     ["plot", "similarity", "-o", "a.svg"],
+    ["export", "a.json", "--circuit", "1"],
+    ["export", "a.dot", "--circuit", "1", "--format", "dot"],
     ["sql", "select 1"],
     ["schema"],
     ["tasks"],

@@ -150,7 +150,7 @@ def test_groups_are_those_of_the_database(tmp_path: Path) -> None:
         {}, {"method": "eap"}, {"steps": 7}, {"grid": "left"}, {"metric": "nll"}, {"positions": "answer"},
         {"contrast": "corrected"}, {"ablation": "zero"}, {"sign_convention": "other"}, {"prompt_style": "zero-shot"},
         {"shots": 1}, {"shots_drawn": "per-example"}, {"reasoning_tokens": 32}, {"chat": True}, {"seed": 5},
-        {"n_examples": 9}, {"dtype": "float64"}, {"model": model("second")}, {"subtask": "task"},
+        {"n_examples": 9}, {"dtype": "float64"}, {"model": model("second")}, {"origin": "acdc"}, {"subtask": "task"},
     ]  # fmt: skip
     fields = {field for way in ways for field in way} | {"revision"}
     assert {field.name for field in dataclasses.fields(Group)} - {"model_id"} <= fields | {"task", "examples"}

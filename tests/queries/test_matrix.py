@@ -9,8 +9,9 @@ import pytest
 from circuitdb.connection import reading
 from circuitdb.errors import UsageError
 from circuitdb.queries import matrix
+from circuitdb.queries.filters import Where
 from circuitdb.queries.matrix import ScoreMatrix
-from circuitdb.queries.selection import Where, select
+from circuitdb.queries.selection import select
 from circuitdb.store import Store
 from matrices import score_matrix
 from stores import SHAPE, addition_scores, addition_store, circuit

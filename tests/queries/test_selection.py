@@ -13,7 +13,8 @@ from circuitdb.connection import reading
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.queries import Database
-from circuitdb.queries.selection import Selection, Where, select
+from circuitdb.queries.filters import Where
+from circuitdb.queries.selection import Selection, select
 from circuitdb.records import Circuit, Subtask
 from circuitdb.store import Store
 from stores import SHAPE, circuit, model
