@@ -8,8 +8,9 @@ from circuitdb import notes
 from circuitdb.connection import reading
 from circuitdb.queries import arguments, named
 from circuitdb.queries.asking import Asking, with_models
+from circuitdb.queries.filters import Where, wanted
 from circuitdb.queries.result import Result, count
-from circuitdb.queries.selection import Where, select, wanted
+from circuitdb.queries.selection import select
 
 
 class Notes(Asking):
