@@ -56,7 +56,7 @@ class HardCircuits(Asking):
         >>> from circuitdb.queries import Cut
         >>> for found in db.containments([Cut.of(top=2), Cut.of(top=3)]):
         ...     print(found.n.tolist(), round(found.shares[0, 1], 3), found.chance.tolist()[0])
-        [2, 2, 2, 2] 1.0 0.25
+        [2, 2, 2, 2] 0.5 0.25
         [3, 3, 3, 3] 0.667 0.375
         """
         scores, shape = self._scores(where)

@@ -57,7 +57,7 @@ def test_several_cuts_in_one_go_are_each_as_if_alone() -> None:
     ways = (
         {"top": 5}, {"greedy": 20}, {"top": 30, "signed": True}, {"threshold": 0.5, "prune": True}, {"top": 60},
     )  # fmt: skip
-    cuts = [Cut.of(**way) for way in ways]  # type: ignore[misc]
+    cuts = [Cut.of(**way) for way in ways]
     matrix = score_matrix(rows, labels="abcdefghi")
     for cut, found in zip(cuts, containments(matrix, cuts, TINY), strict=True):
         alone = containment(matrix, cut, TINY)
