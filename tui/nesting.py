@@ -82,7 +82,10 @@ class Part:
 
 
 def forest(found: Order) -> tuple[Part, ...]:
-    """The classes that are in no other, each with what it contains, and so on down along the covers."""
+    """The classes that are in no other, each with what it contains, and so on down along the covers.
+
+    Those that contain something come first.
+    """
     rows = found.arrow().to_pylist()[: len(found.covers)]
     inner: dict[int, list[tuple[int, float, float]]] = {}
     for (a, b), row in zip(found.covers, rows, strict=True):
@@ -96,4 +99,5 @@ def forest(found: Order) -> tuple[Part, ...]:
         return Part(number, share, expected, below, again)
 
     within = {a for a, _ in found.covers}
-    return tuple(part(number, None, None) for number in range(len(found.classes)) if number not in within)
+    outermost = (number for number in range(len(found.classes)) if number not in within)
+    return tuple(part(number, None, None) for number in sorted(outermost, key=lambda number: number not in inner))

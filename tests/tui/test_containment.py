@@ -59,7 +59,7 @@ async def test_shares_order_and_chance(nested: Path, size: tuple[int, int]) -> N
         assert shares.texts(1, 0, 6) == ["  13", "   0", " 100", "  75", "  75", "   0"]
         assert shares.texts(2, 0, 6) == ["  11", "   0", "  30", " 100", "⊂100", "   0"]
         assert shares.texts(0, 0, 2) == ["   ·", "   ·"]
-        assert tree_lines(browser)[-2:] == ["b (10) 100%, chance 27%", "d (10)"]
+        assert tree_lines(browser)[:3] == ["c (20)", "100%, chance 27%: b (10)", "[e] none (0)"]
         assert "Order: 5 circuits in 5 classes, 1 cover." in told(browser, "#said")
         await press(browser, pilot, "down", "right", "right", "right")
         p = stats.hypergeom.sf(2, 75, 10, 4)
@@ -80,7 +80,7 @@ async def test_a_tolerance_of_a_quarter_takes_a_into_b(nested: Path) -> None:
     async with opened(nested, "5", "w", "w", *["greater_than_sign"] * 5, size=LARGE) as (browser, pilot):
         assert screen(browser).tolerance == 0.25
         assert tree_lines(browser) == [
-            "[e] none (0)", "c (20)", "b (10) 100%, chance 27%", "a (4) 75%, chance 13%", "d (10)",
+            "c (20)", "100%, chance 27%: b (10)", "75%, chance 13%: a (4)", "[e] none (0)", "d (10)",
         ]  # fmt: skip
         await press(browser, pilot, "down", "right", "right", "right")
         assert told(browser).endswith("At this tolerance: contained")
@@ -147,7 +147,7 @@ async def test_a_line_of_the_tree_leads_to_its_cell(nested: Path) -> None:
     async with opened(nested, "5", "w", "w", size=LARGE) as (browser, pilot):
         tree = browser.screen.query_one("#order", Tree)
         tree.focus()
-        await press(browser, pilot, "down", "down", "down", "down", "enter")
+        await press(browser, pilot, "down", "down", "enter")
         assert browser.screen.query_one(Shares).cursor == (2, 4)  # b in c, behind the column of chance
         assert told(browser).startswith("b in c 100% of 10 edges")
 
@@ -168,6 +168,17 @@ async def test_none_one_and_different_shapes(tmp_path: Path) -> None:
         browser.selection = browser.selection.only([2])
         await settled(browser, pilot)
         assert "Order: 1 circuit in 1 class" in told(browser, "#said")
+
+
+async def test_little_room_has_short_labels(tmp_path: Path) -> None:
+    path = tmp_path / "c.duckdb"
+    for name in ("a subtask of a long name 1", "a subtask of a long name 2"):
+        Store(path).write(circuit(name), np.ones(SHAPE.n_edges, np.float32))
+    async with opened(path, "5") as (browser, pilot):
+        assert "…long name 1" in shown(browser)
+        await pilot.resize_terminal(140, 50)
+        await settled(browser, pilot)
+        assert "…ubtask of a long name 1" in shown(browser)
 
 
 async def test_copied_text(nested: Path) -> None:

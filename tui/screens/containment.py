@@ -12,7 +12,7 @@ import numpy as np
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static, Tree
 from textual.widgets.tree import TreeNode
@@ -20,6 +20,7 @@ from textual.widgets.tree import TreeNode
 from circuitdb.queries import containment as answers
 from circuitdb.queries.order import Order, order
 from circuitdb.tui import nesting
+from circuitdb.tui.frame import ROOMY
 from circuitdb.tui.nesting import How, Nest, Part
 from circuitdb.tui.screen import View
 from circuitdb.tui.widgets.choices import Choices
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _LABELS = {"top": "strongest edges", "greedy": "edges from the logits", "threshold": "strength at least"}
 _STEP, _MOST = 0.01, 0.95  # of the tolerance
 _REST_S = 0.1  # a size that is not there yet is asked for when the slider rests
+_TALL = 34  # lines from which labels may be long
+_SHORT_ROW, _SHORT_COLUMN = 12, 6  # signs of a label where there is little room
 _MEMBERS = 6  # circuits of one class that are named
 
 
@@ -64,7 +67,7 @@ class Containment(View[Nest]):
         self.how = How()
         self.tolerance = 0.0
         self.order: Order | None = None
-        self._asked_sizes: Hashable = None
+        self._short = False
 
     def content(self) -> ComposeResult:
         """Choices, sliders, matrix, pair and tree."""
@@ -74,7 +77,8 @@ class Containment(View[Nest]):
         with Horizontal():
             yield Shares(id="shares")
             with Vertical(id="within"):
-                yield Static(id="pair")
+                with VerticalScroll(id="told"):
+                    yield Static(id="pair")
                 yield Static(id="said")
                 tree: Tree[tuple[int, int]] = Tree("", id="order")
                 tree.show_root, tree.guide_depth = False, 2
@@ -154,14 +158,19 @@ class Containment(View[Nest]):
             return
         by_chance = found.chance[:, None]
         inside = self.order.inside & ~np.eye(len(found.n), dtype=bool)
+        labels = [plain(label) for label in found.labels]
+        self._short = self._is_small()
         self.query_one(Shares).draw_shares(
             np.hstack([by_chance, found.shares]),
             np.hstack([np.zeros(by_chance.shape, bool), inside]),
-            found.labels,
-            ["chance", *found.labels],
+            [_end(label, _SHORT_ROW) for label in labels] if self._short else labels,
+            ["chance", *(_end(label, _SHORT_COLUMN) for label in labels)] if self._short else ["chance", *labels],
         )
         self._draw_tree(self.order)
         self._tell()
+
+    def _is_small(self) -> bool:
+        return self.size.width < ROOMY or self.size.height < _TALL
 
     def _draw_tree(self, found: Order) -> None:
         n_circuits, n_covers = count(len(found.containment.n), "circuit"), count(len(found.covers), "cover")
@@ -192,7 +201,7 @@ class Containment(View[Nest]):
         size = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         text = f"{' = '.join(labels)}{more} ({size})"
         if part.share is not None and part.expected is not None:
-            text += f" {part.share:.0%}, chance {_percent(part.expected)}"
+            text = f"{_known(part.share)}, chance {_percent(part.expected)}: {text}"
         return Text(text + (" (see above)" if part.again else ""), no_wrap=True)
 
     def _say_cut(self) -> None:
@@ -226,7 +235,7 @@ class Containment(View[Nest]):
             heads = [(name, "bold")]
         else:
             lines, heads = self._of_two(found, a, b), [(name, "bold"), (f" in {plain(found.labels[b])}", "bold")]
-        notes = [f"{count(len(found.notes), 'note')}: {found.notes[0]}"] if found.notes and b in (-1, a) else []
+        notes = found.notes if b in (-1, a) else ()
         self.query_one("#pair", Static).update(
             Content("\n").join([Content.assemble(*heads), *map(Content, (*lines, *notes)), Content("")])
         )
@@ -281,6 +290,11 @@ class Containment(View[Nest]):
             question = partial(nesting.ask, circuits=self.selection.circuits, how=self.how, sizes=(size,))
             self.ask(question, partial(self._more, self.answer), group="size", delay=_REST_S)
 
+    def on_resize(self) -> None:
+        """More room has longer labels."""
+        if self._is_small() != self._short:
+            self._draw()
+
     def action_size(self, steps: int) -> None:
         """Smaller or larger."""
         self.sizes.action_step(steps)
@@ -305,6 +319,11 @@ class Containment(View[Nest]):
         self.how = how
         self.renew()
         self._draw()
+
+
+def _end(label: str, most: int) -> str:
+    """The end of a label tells it from its neighbours."""
+    return label if len(label) <= most else f"…{label[1 - most :]}"
 
 
 def _percent(share: float) -> str:

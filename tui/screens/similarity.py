@@ -20,7 +20,7 @@ from circuitdb.queries.coefficients import NAMES
 from circuitdb.queries.families import Family
 from circuitdb.queries.pairing import Matrix
 from circuitdb.tui import likeness
-from circuitdb.tui.frame import LEAST
+from circuitdb.tui.frame import LEAST, ROOMY
 from circuitdb.tui.likeness import CHOICES, ORDERS, How, Likeness, Linked
 from circuitdb.tui.screen import View
 from circuitdb.tui.summary import hundredths
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _STEP, _FINE = 0.05, 0.01  # of alpha: by its keys, by the slider
 _LISTED = 20  # families, in words
 _TALL = 22  # lines from which there is room for curve and bars
+_NARROW_LABEL = 14  # columns for family and name where there are fewer than ROOMY in all
 _LONG_LABELS = 34  # lines from which the columns have the names of their circuits
 
 
@@ -160,8 +161,8 @@ class Similarity(View[Likeness]):
 
     def _state(self) -> Hashable:
         """What the content is drawn of."""
-        tall = self.size.height >= _LONG_LABELS
-        return id(self.answer), self.how, self.corrected, self.every_pair, self.order, self.selection.alpha, tall
+        room = self.size.height >= _LONG_LABELS, self.size.width >= ROOMY
+        return id(self.answer), self.how, self.corrected, self.every_pair, self.order, self.selection.alpha, room
 
     def _draw(self) -> None:
         if self.answer is None:
@@ -173,7 +174,8 @@ class Similarity(View[Likeness]):
         names, numbers = self._names(), self._numbers()
         wide = max(map(len, names), default=0)
         labels = [plain(label) for label in found.labels]
-        room = min(LABEL - 1 - wide, max(map(cell_len, labels), default=0))
+        most = LABEL if self.size.width >= ROOMY else _NARROW_LABEL
+        room = min(most - 1 - wide, max(map(cell_len, labels), default=0))
         rows = [f"{fitted(labels[row], room)} {names[row]:>{wide}}" for row in self._rows]
         tall = self.size.height >= _LONG_LABELS
         columns = [f"{labels[row]} {names[row]:>{wide}}" if tall else f"{names[row]:>{wide}}" for row in self._rows]
