@@ -30,13 +30,13 @@ from circuitdb.tui.screen import View
 SHAPES = {"123k": (GraphShape(30, 9), 64), "1.6M": (GraphShape(32, 32), 2)}
 REPEATS, KEY_MS, PAINT_MS, MEMORY_MB = 9, 100, 300, 500  # the last three are targets
 KEYS = {
-    "a key that does nothing": ("3", "n", ["f12"]),  # what the measuring itself takes
+    "a key that does nothing": ("3", "n", ["f12"]),  # what the measuring takes, taken off the others
     "Circuit, cursor in the map": ("3", "n", ["right", "down"]),
     "Circuit, cursor in the table": ("3", "d", ["down", "pagedown"]),
     "Circuit, last and first row": ("3", "d", ["end", "home"]),
     "Circuit, filter": ("3", "d", ["s", "x"]),
     "Circuit, order": ("3", "d", ["o"]),
-    "Circuit, cursor in the graph": ("3", "h", ["down", "right"]),
+    "Circuit, cursor in the graph": ("3", "hr", ["down", "right"]),  # unpruned: no path is left of random scores
     "Circuit, size of the graph": ("3", "h", ["minus", "plus"]),
     "Compare, size": ("4", "o", ["minus", "plus"]),
     "Compare, cursor in the edges": ("4", "d", ["down", "pagedown"]),
@@ -95,15 +95,16 @@ async def measure(path: Path) -> None:
         await pilot.press("n")
         browser.selection = browser.selection.only(browser.catalogue.ids[:2])
         await calm(browser, pilot)
+        floor = 0.0
         for title, (screen, part, keys) in KEYS.items():
             await pilot.press(screen)
             await calm(browser, pilot)
-            await pilot.press(part)
+            await pilot.press(*part)
             await calm(browser, pilot)
             clock, processor = await median_ms(browser, pilot, keys)
-            print(
-                f"  {title:<30} {clock:6.0f} ms, {processor:6.0f} ms of the processor   (target {KEY_MS})", flush=True
-            )
+            told = f"{clock - floor:6.0f} ms, {processor:6.0f} ms of the processor"
+            print(f"  {title:<30} {told}   (target {KEY_MS})", flush=True)
+            floor = floor or clock
         for screen, other in (("3", "full_stop"), ("4", "w")):
             await pilot.press(screen)
             await calm(browser, pilot)

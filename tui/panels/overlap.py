@@ -90,7 +90,7 @@ class OverlapPanel(Container):
         expected, p_value = f"{row['expected_shared']:,.4g}", _number(row["p_value"], ".3g")
         lines.append(Content.styled(f"\n{which}", "bold"))
         lines.append(Content(f"A in B {_share(row['a_in_b'])}, B in A {_share(row['b_in_a'])} of {_sizes(row)}"))
-        lines.append(Content(f"{row['shared']:,} in both, by chance {expected}; as many or more: p = {p_value}"))
+        lines.append(Content(f"{row['shared']:,} in both, by chance {expected} (p = {p_value})"))
         lines.append(Content(f"Jaccard {_number(row['jaccard'])}, by chance {_number(row['expected_jaccard'])}"))
         lines += [Content(f"\n{note}") for note in _notes(pair)]
         self.query_one("#alike-text", Static).update(Content("\n").join(lines))

@@ -75,8 +75,8 @@ class Layered(ScrollView, can_focus=True):
         height: 1fr;
         background: $background;
         & > .layered--layer { color: $text-muted; }
-        & > .layered--plain { color: $warning 45%; }
-        & > .layered--negative { color: $primary 45%; }
+        & > .layered--plain { color: $warning 60%; }
+        & > .layered--negative { color: $primary 60%; }
         & > .layered--lit { color: $warning; text-style: bold; }
         & > .layered--lit-negative { color: $primary; text-style: bold; }
         & > .layered--near { text-style: bold underline; }
