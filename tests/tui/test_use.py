@@ -57,7 +57,7 @@ async def test_random_keys_and_sizes(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # exports go there
     rng = random.Random(entry.mode)
-    path = shutil.copy(shared_store, tmp_path / "c.duckdb")  # notes are written into it
+    path = Path(shutil.copy(shared_store, tmp_path / "c.duckdb"))  # notes are written into it
     async with opened(path, entry.key) as (browser, pilot):
         for step in range(150):
             bound = sorted(browser.screen.active_bindings)
