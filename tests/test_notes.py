@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -112,7 +113,7 @@ def test_a_node_of_another_graph_is_not_in_this_circuit(path: Path) -> None:
 @pytest.mark.parametrize("number", [0, -1, 7, 2**40])
 def test_a_number_of_no_note(path: Path, number: int) -> None:
     notes.add(path, "one", circuit=1)
-    for act in (lambda: notes.change(path, number, "x"), lambda: notes.delete(path, number)):
+    for act in (partial(notes.change, path, number, "x"), partial(notes.delete, path, number)):
         with pytest.raises(UsageError, match=f"There is no note {number}; `circuitdb notes` lists"):
             act()
     assert told(path) == [(1, 1, None, None, "one")]
@@ -149,5 +150,5 @@ def test_notes_of_older_files_get_numbers(tmp_path: Path) -> None:
                 connection.execute("INSERT INTO schema_version (version, name) VALUES (?, ?)", [number, name])
         connection.execute("INSERT INTO note (node, text) VALUES ('m0', 'first'), ('m1', 'second')")
         migrations.migrate(connection, str(file))
-    assert notes.change(file, 2, "second, changed") is None
+    notes.change(file, 2, "second, changed")
     assert told(file) == [(1, None, "m0", None, "first"), (2, None, "m1", None, "second, changed")]

@@ -49,6 +49,11 @@ def said(browser: Browser) -> str:
     return str(browser.screen.query_one("#sentences", Static).content)
 
 
+def copied(browser: Browser) -> str:
+    assert isinstance(browser.screen, Evals)
+    return browser.screen.text()
+
+
 def expected(path: Path, values: dict[str, float]) -> float:
     """SciPy's rho of the mean similarities, from the matrix, with values."""
     found = Database(path).similarity()
@@ -74,7 +79,7 @@ async def test_the_correlation_and_what_did_not_match(path: Path, size: tuple[in
             assert "2 names in added files matched nothing of ours:" in text
             assert "board, models: some/[one]" in text
             assert "board, subtasks: four plus four" in text
-        sentences = "\n".join(browser.screen.text().splitlines())
+        sentences = "\n".join(copied(browser).splitlines())
         assert f"rho = {row['rho']:.2f} [" in sentences
         assert "some/[one]" in sentences
 
@@ -91,8 +96,8 @@ async def test_the_points_are_listed_with_their_ceilings(path: Path) -> None:
         assert row["ceiling"] == pytest.approx(found.points[0].ceiling[0])
         lacking = next(r for i in range(9) if (r := pages.row(i)) is not None and r["label"] == "3+2")
         assert lacking["value"] is None
-        copied = browser.screen.text().splitlines()
-        assert copied[-1].split("\t")[1] == "3+3"
+        rows = copied(browser).splitlines()
+        assert rows[-1].split("\t")[1] == "3+3"
         await press(browser, pilot, "tab")
 
 
@@ -132,7 +137,7 @@ async def test_a_refusal_is_told_and_another_metric_can_be_had(path: Path) -> No
         assert told(browser).found is None
         assert "has several circuits of 1+1, but a subtask is one point" in said(browser)
         assert "has several circuits" in shown(browser)
-        assert browser.screen.text() == ""
+        assert copied(browser) == ""
         browser.selection = browser.selection.dropping([10])
         await settled(browser, pilot)
         assert told(browser).found is not None
@@ -152,7 +157,8 @@ async def test_answers_that_were_read_in_two_ways(path: Path, tmp_path: Path) ->
         assert told(browser).asked.reading == "strict"
         assert first is not None
         assert second is not None
-        assert second.rows()[0]["rho"] == pytest.approx(-first.rows()[0]["rho"])
+        rhos = [float(str(one.rows()[0]["rho"])) for one in (first, second)]
+        assert rhos[1] == pytest.approx(-rhos[0])
         assert "(read by strict)" in lines(browser)[2]
 
 
