@@ -23,8 +23,8 @@ from circuitdb.store import Store
 from stores import SHAPE, addition_store, circuit, model
 
 CHECKS = [
-    "file", "schema", "tables and views", "orphan rows", "graphs", "circuits", "example scores", "specs",
-    "score digests", "disk",
+    "file", "schema", "tables and views", "orphan rows", "graphs", "circuits", "example scores", "hard circuits",
+    "specs", "score digests", "disk",
 ]  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def test_a_good_file(full_store: Path) -> None:
     diagnosis = examine(full_store, every=True)
     assert diagnosis.healthy
     assert [(finding.check, finding.status) for finding in diagnosis.findings] == [(name, "ok") for name in CHECKS]
-    assert diagnosis.findings[8].found == "6 of 6 computed anew, and equal."
+    assert diagnosis.findings[CHECKS.index("score digests")].found == "6 of 6 computed anew, and equal."
     assert diagnosis.n_bytes == full_store.stat().st_size
     rows = {use.table: use.n_rows for use in diagnosis.tables}
     n_small = GraphShape(1, 2, parallel=True).n_edges
