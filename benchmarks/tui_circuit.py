@@ -102,8 +102,8 @@ async def measure(path: Path) -> None:
             await pilot.press(*part)
             await calm(browser, pilot)
             clock, processor = await median_ms(browser, pilot, keys)
-            told = f"{clock - floor:6.0f} ms, {processor:6.0f} ms of the processor"
-            print(f"  {title:<30} {told}   (target {KEY_MS})", flush=True)
+            taken = f"{clock - floor:6.0f} ms, {processor:6.0f} ms of the processor"
+            print(f"  {title:<30} {taken}   (target {KEY_MS})", flush=True)
             floor = floor or clock
         for screen, other in (("3", "full_stop"), ("4", "w")):
             await pilot.press(screen)
