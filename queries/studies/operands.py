@@ -24,6 +24,7 @@ from circuitdb.queries.studies.subjects import Subject
 
 Pair = tuple[int, int]
 _LARGE = 0.2  # the paper's gap in accuracy
+_LEVEL = 0.05  # of p, under which a difference is told
 PAPER_PARTING = 0.53
 
 
@@ -152,11 +153,15 @@ def _verdict(subject: Subject, share: Mean) -> str:
 def _matched(test: exchanges.Matching, values: Matrix) -> str:
     if math.isnan(test.exchanged) or test.ways == 1:
         return ""
-    more = "more" if test.mean > test.exchanged else "no more"
-    return (
-        f"They are {more} alike than circuits whose operands differ by as many digits, the other way round, in other "
-        f"subtasks ({number(test.exchanged)} if the partners are exchanged; {p_value(test.p)})."
+    what = "alike than circuits whose operands differ by as many digits, the other way round, in other subtasks"
+    said = (
+        f"They are more {what}"
+        if test.p < _LEVEL
+        else f"That they are more {what} can't be told"
+        if test.mean > test.exchanged
+        else f"They are no more {what}"
     )
+    return f"{said} ({number(test.exchanged)} if the partners are exchanged; {p_value(test.p)})."
 
 
 def _parted(apart: Matrix) -> str:
@@ -195,7 +200,7 @@ def _gap_sentences(
         f"The largest gap is {points(abs(gap.effect))}: {better} is answered better than {worse}{error}.",
         f"{_counted(sum(abs(one.effect) > _LARGE + 1e-9 for one in found), len(found))} over 20 points.",
     ]
-    told = [labels[i] for i in np.flatnonzero(adjusted < 0.05).tolist()]
+    told = [labels[i] for i in np.flatnonzero(adjusted < _LEVEL).tolist()]
     if np.isnan(adjusted).all():
         sentences.append("How many questions they are of is not stored, so no gap can be tested.")
     elif told:

@@ -263,3 +263,12 @@ def test_a_cell_with_few_questions_is_named_and_compared_like_the_others(tmp_pat
     rows = answer(found, "Are the circuits").tables[0].rows()
     assert [(row["subtask"], row["n_examples"]) for row in rows] == [("1+1", 10), ("1+2", 20), ("2+1", 20), ("2+2", 40)]
     assert {finding.subject for finding in found.findings} == {""}
+
+
+def test_what_twelve_exchanges_can_not_tell_is_not_said(tmp_path: Path) -> None:
+    """Of 4 digits partners can be exchanged in 12 ways, so p is 1/12 at the least."""
+    path = arithmetic(tmp_path / "c.duckdb", digits=4, family=lambda a, b: (min(a, b), max(a, b)))
+    one = answer(Database(path).study("arithmetic"), "Is (a, b) computed")
+    assert "That they are more alike than circuits whose operands differ by as many digits" in one.answer
+    assert "can't be told (" in one.answer
+    assert "p = 0.083)" in one.answer
