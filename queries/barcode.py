@@ -30,26 +30,35 @@ SHARE = 0.8  # of the births: the paper's band
 class Bar:
     """A family from the alpha at which it joins another, up to 1: its circuits, and those it joins.
 
-    `joins` is NaN, and `into` empty, where it joins none; `join` is the place of the join in the tree.
+    `joins` is NaN, and `into` empty, where it joins none; `join` is the place of the join in the tree. `eldest` is the
+    circuit that it is at alpha = 1, of each bar another one: at any alpha over `joins` the bar is the family of it.
     """
 
     joins: float
     members: tuple[int, ...]
     into: tuple[int, ...]
-    join: int | None = None
+    join: int | None
+    eldest: int
 
 
 def bars(found: Tree) -> list[Bar]:
     """The bars of single linkage, one a circuit: those that never end first, then the longest."""
     members = found.members()
     pairs = [_elder(join, members) for join in found.joins.tolist()]
+    eldest = list(range(found.n))
+    for winner, _ in pairs:
+        eldest.append(eldest[winner])
     ended = [
-        Bar(float(height), tuple(members[loser]), tuple(members[winner]), i)
+        Bar(float(height), tuple(members[loser]), tuple(members[winner]), i, eldest[loser])
         for i, ((winner, loser), height) in enumerate(zip(pairs, found.heights, strict=True))
         if not math.isnan(height)
     ]
     whole = found.cut(-math.inf)
-    endless = [Bar(math.nan, tuple(np.flatnonzero(whole == label).tolist()), ()) for label in np.unique(whole)]
+    lasting = set(range(found.n)) - {bar.eldest for bar in ended}
+    endless = [
+        Bar(math.nan, tuple(np.flatnonzero(whole == whole[circuit]).tolist()), (), None, circuit)
+        for circuit in sorted(lasting, key=lambda circuit: int(whole[circuit]))
+    ]
     return [*endless, *reversed(ended)]
 
 

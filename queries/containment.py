@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ import pyarrow as pa
 from circuitdb.graph import GraphShape
 from circuitdb.queries import chance
 from circuitdb.queries.columns import integers, numbers, texts
-from circuitdb.queries.cuts import Cut, Hard, Members, hard
+from circuitdb.queries.cuts import Cut, Hard, Members, each
 from circuitdb.queries.matrix import ScoreMatrix
 from circuitdb.queries.result import Answer, Result, count, enumeration, square
 
@@ -62,7 +63,25 @@ class Containment(Answer):
         a_id, a, b_id, b, n_a, n_b, n_tied (of a), shared, share_of_a, mutual (the lesser of both shares), jaccard; by
         chance expected_share, expected_mutual, expected_jaccard, and p_value: how often chance shares as many or more.
         """
-        first, second = np.nonzero(~np.eye(len(self.labels), dtype=bool))
+        return self._pairs(*np.nonzero(~np.eye(len(self.labels), dtype=bool)))
+
+    def pair(self, a: int, b: int) -> dict[str, Any]:
+        """The row of `table` for the circuits of two rows of `shared`, without making the whole table."""
+        (row,) = self._pairs(np.array([a]), np.array([b])).to_pylist()
+        return cast("dict[str, Any]", row)
+
+    @property
+    def chance(self) -> npt.NDArray[np.float64]:
+        """[circuit]: the mean over the others of the share of it that a random circuit of their size would hold.
+
+        NaN where a circuit is empty, or there is no other.
+        """
+        if len(self.n) < 2:
+            return np.full(len(self.n), np.nan)
+        by_chance = (self.n.sum() - self.n) / (len(self.n) - 1) / max(self.n_edges, 1)
+        return np.where(self.n > 0, by_chance, np.nan)
+
+    def _pairs(self, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> pa.Table:
         n_a, n_b, shared = self.n[first], self.n[second], self.shared[first, second]
         expected = chance.expected_shared(self.n_edges, n_a, n_b)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -94,26 +113,32 @@ class Containment(Answer):
         return Result(self.table, self.title, self.notes)
 
     def wide(self) -> Result:
-        """One row a circuit a, one column a circuit b: the share of a that is in b; `chance` beside it.
-
-        `chance` is the mean over the other circuits of the share that a random circuit of their size would hold.
-        """
-        others = np.maximum(len(self.n) - 1, 1)
-        by_chance = (self.n.sum() - self.n) / others / max(self.n_edges, 1)
-        beside = np.where(self.n > 0, by_chance, np.nan) if len(self.n) > 1 else np.full(len(self.n), np.nan)
+        """One row a circuit a, one column a circuit b: the share of a that is in b; `chance` beside it."""
         title = f"{self.title}; the row's share that is in the column"
-        return Result(square(self.labels, self.shares, chance=beside), title, self.notes)
+        return Result(square(self.labels, self.shares, chance=self.chance), title, self.notes)
 
 
 def containment(matrix: ScoreMatrix, cut: Cut, shape: GraphShape) -> Containment:
     """Cut every circuit of a matrix and compare: see `Database.containment`."""
-    found = hard(matrix.scores, cut, shape)
+    return containments(matrix, [cut], shape)[0]
+
+
+def containments(matrix: ScoreMatrix, cuts: Sequence[Cut], shape: GraphShape) -> list[Containment]:
+    """The same by several cuts, of which only the counts are kept: see `Database.containments`."""
     n_edges = matrix.scores.shape[1]
-    title = f"Containment of {count(len(found.n), 'circuit')}, each cut to {cut.describe(n_edges)}"
-    notes = (*matrix.notes, *cut_notes(found, cut, matrix.labels, n_edges))
-    return Containment(
-        matrix.circuit_ids, matrix.labels, found.n, found.n_tied, overlaps(found.members), n_edges, title, notes
-    )
+    return [
+        Containment(
+            matrix.circuit_ids,
+            matrix.labels,
+            found.n,
+            found.n_tied,
+            overlaps(found.members),
+            n_edges,
+            f"Containment of {count(len(found.n), 'circuit')}, each cut to {cut.describe(n_edges)}",
+            (*matrix.notes, *cut_notes(found, cut, matrix.labels, n_edges)),
+        )
+        for cut, found in zip(cuts, each(matrix.scores, cuts, shape), strict=True)
+    ]
 
 
 def edges(matrix: ScoreMatrix, found: Hard, cut: Cut, shape: GraphShape) -> Result:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TypedDict, Unpack
 
@@ -129,10 +129,15 @@ def hard(scores: FloatArray, cut: Cut, shape: GraphShape) -> Hard:
 
 
 def hards(scores: FloatArray, cuts: Sequence[Cut], shape: GraphShape) -> list[Hard]:
-    """The same by several cuts; sizes of one order are prefixes of it, so the edges are ordered once for them all."""
+    """The same by several cuts."""
+    return list(each(scores, cuts, shape))
+
+
+def each(scores: FloatArray, cuts: Iterable[Cut], shape: GraphShape) -> Iterator[Hard]:
+    """One after the other; sizes of one order are prefixes of it, so that the edges are ordered once for them all."""
     if not len(scores):
-        return [Hard(np.zeros(scores.shape, bool), np.zeros(0, np.int64)) for _ in cuts]
-    found: list[Hard] = []
+        yield from (Hard(np.zeros(scores.shape, bool), np.zeros(0, np.int64)) for _ in cuts)
+        return
     orders: dict[tuple[bool, bool], list[Edges]] = {}
     strengths: dict[bool, FloatArray] = {}
     for cut in cuts:
@@ -149,8 +154,7 @@ def hards(scores: FloatArray, cuts: Sequence[Cut], shape: GraphShape) -> list[Ha
             if (cut.signed, greedy) not in orders:
                 orders[cut.signed, greedy] = [grown(row, shape) if greedy else ranked(row) for row in strong]
             kept = _first(strong, orders[cut.signed, greedy], cut, shape)
-        found.append(Hard(pruned(kept.members, shape), kept.n_tied) if cut.prune else kept)
-    return found
+        yield Hard(pruned(kept.members, shape), kept.n_tied) if cut.prune else kept
 
 
 def _first(strong: FloatArray, orders: Sequence[Edges], cut: Cut, shape: GraphShape) -> Hard:

@@ -16,6 +16,8 @@ from circuitdb.queries.faithfulness import Faithfulness
 from circuitdb.queries.filters import Where
 from circuitdb.queries.groupings import Groupings
 from circuitdb.queries.hardcircuits import HardCircuits
+from circuitdb.queries.inspection import Inspection
+from circuitdb.queries.notes import Notes
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import select
 from circuitdb.queries.statement import run as run_sql
@@ -42,7 +44,7 @@ class Shown:
     skipped: Result
 
 
-class Database(Groupings, HardCircuits, Evaluations):
+class Database(Groupings, Inspection, HardCircuits, Evaluations, Notes):
     """A circuit database, open for questions.
 
     Every question about circuits takes the filters `model`, `task`, `subtask`, `origin`, `method`, `grid`, `metric`,
@@ -204,6 +206,18 @@ class Database(Groupings, HardCircuits, Evaluations):
         """
         with reading(self.path, timeout=self.timeout) as connection:
             return schema.describe(connection, name)
+
+    def vocabulary(self) -> Result:
+        """What a statement may be made of: tables, views, macros, columns, DuckDB's functions and keywords.
+
+        `relation` is the table or view whose column it is, `parameters` are those of a macro.
+
+        >>> [row["word"] for row in db.vocabulary().rows() if row["relation"] == "fold_score"]
+        ['circuit_id', 'edge_id', 'fold', 'score']
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            table = schema.vocabulary(connection)
+        return Result(table, count(len(table), "word"))
 
     def sql(self, statement: str, *, dialect: str = "duckdb") -> Result:
         """Ask in SQL: one statement that only reads (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW).

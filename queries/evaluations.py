@@ -152,6 +152,20 @@ class Evaluations(Measuring):
         """
         writer.remove(self.path, name, timeout=self.timeout)
 
+    def metrics(self) -> Result:
+        """The metrics that there are values of, as SOURCE.METRIC: our own accuracies, and those of added evaluations.
+
+        >>> db.metrics()
+        2 metrics
+        name                n_values
+        board.acc                  3
+        circuitdb.accuracy         4
+        """
+        with reading(self.path, timeout=self.timeout) as connection:
+            held = attached.read(connection)
+            table = named.run(connection, "metric_names", held)
+        return Result(table, count(len(table), "metric"), held.notes)
+
     def correlate(
         self,
         with_: str = "circuitdb.accuracy",

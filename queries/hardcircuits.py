@@ -49,6 +49,20 @@ class HardCircuits(Asking):
         scores, shape = self._scores(where)
         return containment.containment(scores, cut, shape)
 
+    def containments(self, cuts: Sequence[Cut], **where: Unpack[Where]) -> list[Containment]:
+        """The containment at several cuts, in their order: the scores are read, and the edges put in order, once.
+
+        Raises UsageError if the circuits are of different graph shapes.
+
+        >>> from circuitdb.queries import Cut
+        >>> for found in db.containments([Cut.of(top=2), Cut.of(top=3)]):
+        ...     print(found.n.tolist(), round(found.shares[0, 1], 3), found.chance.tolist()[0])
+        [2, 2, 2, 2] 0.5 0.25
+        [3, 3, 3, 3] 0.667 0.375
+        """
+        scores, shape = self._scores(where)
+        return containment.containments(scores, cuts, shape)
+
     def containment_order(self, tolerance: float = 0.0, **asked: Unpack[Cuttable]) -> Order:
         """Which hard circuit is a sub-circuit of which: the covers of the containment order (Hasse diagram).
 

@@ -45,6 +45,11 @@ class Order(Answer):
     title: str
     notes: tuple[str, ...] = ()
 
+    @property
+    def inside(self) -> Relation:
+        """[a, b]: whether circuit a is in circuit b within the tolerance; so is each in itself, unless it is empty."""
+        return _inside(self.containment, self.tolerance)
+
     def arrow(self) -> pa.Table:
         """The covers as a table, then the classes that have none.
 
@@ -94,8 +99,7 @@ def order(found: Containment, tolerance: float = 0.0) -> Order:
     tolerance = arguments.real("tolerance is a share of a circuit's edges, such as 0.05", tolerance)
     if not 0 <= tolerance < 1:
         raise UsageError(f"A tolerance is a share from 0 to below 1, not {tolerance:g}.")
-    with np.errstate(invalid="ignore"):
-        inside = found.shares >= 1 - tolerance - 1e-12
+    inside = _inside(found, tolerance)
     classes, covers = hasse(inside)
     labels = found.labels
     n_covers = count(len(covers), "cover")
@@ -116,6 +120,11 @@ def order(found: Containment, tolerance: float = 0.0) -> Order:
             f"Held together by a chain, since some of their members are not in each other: {enumeration(chained)}."
         )
     return Order(classes, covers, found, tolerance, title, tuple(notes))
+
+
+def _inside(found: Containment, tolerance: float) -> Relation:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(found.shares >= 1 - tolerance - 1e-12, np.bool_)
 
 
 def hasse(inside: Relation) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, int], ...]]:

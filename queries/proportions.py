@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,23 @@ def difference(first: float, n_first: int | None, second: float, n_second: int |
         effect - math.hypot(first - low_first, high_second - second),
         effect + math.hypot(high_first - first, second - low_second),
         fisher(round(first * n_first), n_first, round(second * n_second), n_second),
+    )
+
+
+def mean_difference(gaps: Sequence[Difference]) -> Difference:
+    """The mean of independent differences, each weighed alike, for these very cells: they are no sample of others.
+
+    The interval is built from those of the differences, as Newcombe's is from those of two shares (MOVER, Zou & Donner
+    2008); p is NaN.
+    """
+    n = len(gaps)
+    effect = math.fsum(gap.effect for gap in gaps) / n
+    return Difference(
+        effect,
+        math.hypot(*(gap.stderr for gap in gaps)) / n,
+        effect - math.hypot(*(gap.effect - gap.low for gap in gaps)) / n,
+        effect + math.hypot(*(gap.high - gap.effect for gap in gaps)) / n,
+        math.nan,
     )
 
 

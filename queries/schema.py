@@ -35,6 +35,11 @@ def relations(connection: duckdb.DuckDBPyConnection) -> pa.Table:
     return named.run(connection, "relations")
 
 
+def vocabulary(connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    """What a statement may be made of: word, kind, relation (of a column), parameters (of a macro)."""
+    return named.run(connection, "vocabulary")
+
+
 def columns(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
     """The columns of a table, of a view, or of what a macro gives: column, type, nullable, comment.
 

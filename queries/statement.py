@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 
 import duckdb
-import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
 from circuitdb import stopping
@@ -23,8 +24,44 @@ _UNKNOWN = re.compile(r"Error: Table (?P<function>Function )?with name (?P<name>
 _GARBLED = re.compile(r"\b(BIT|TIME WITH TIME ZONE)\b")
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A statement that is about to run.
+
+    Attributes:
+        relation: its answer, run when it is fetched; what Arrow has no type for and would garble (BIT, TIME WITH TIME
+            ZONE) as DuckDB's text of it.
+        given: the names of its columns, where those that are fetched are others.
+        attached: the notes on the attached files that it reads.
+    """
+
+    relation: duckdb.DuckDBPyRelation
+    given: tuple[str, ...] | None
+    attached: tuple[str, ...]
+
+    def columns(self, fetched: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+        """(distinct names for the fetched columns, what must be said of the answer)."""
+        names = list(fetched if self.given is None else self.given)
+        unique = distinct(names)
+        renamed = dict.fromkeys(old for old, new in zip(names, unique, strict=True) if old != new)
+        note = f"Several columns are called {', '.join(renamed)}; all but the first are numbered."
+        return unique, (*((note,) if renamed else ()), *self.attached)
+
+
 def run(connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = dialects.DUCKDB) -> Result:
     """Run one statement that only reads, in the SQL of a dialect. Raises UsageError where it is refused or wrong."""
+    with asked(connection, statement, dialect) as question:
+        table = question.relation.to_arrow_table()
+    names, notes = question.columns(table.column_names)
+    return Result(table.rename_columns(names), count(len(table), "row"), notes)
+
+
+@contextmanager
+def asked(connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = dialects.DUCKDB) -> Iterator[Asked]:
+    """One statement that only reads, to be fetched within. Raises UsageError where it is refused or wrong.
+
+    What is wrong with it may come to light while it is fetched; that is raised in a sentence, too.
+    """
     statement = dialects.to_duckdb(statement, dialect)
     there = Attached()
     try:
@@ -34,26 +71,25 @@ def run(connection: duckdb.DuckDBPyConnection, statement: str, dialect: str = di
         with closing(connection.cursor()) as cursor, stopping.running(cursor):
             there.register(cursor)
             macros.serve(cursor, tokens)
-            table = _fetch(cursor.sql(text))
+            relation = cursor.sql(text)
+            kept = _kept(relation)
+            yield Asked(kept, None if kept is relation else tuple(relation.columns), there.notes)
     except duckdb.InterruptException:
         raise
     except duckdb.Error as error:
         raise _explain(connection, statement, there, error) from error
-    table, notes = _unique_names(table)
-    return Result(table, count(len(table), "row"), (*notes, *there.notes))
 
 
-def _fetch(answer: duckdb.DuckDBPyRelation) -> pa.Table:
-    """All rows; what Arrow has no type for and would garble (BIT, TIME WITH TIME ZONE) as DuckDB's text of it."""
+def _kept(answer: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The answer, with casts where Arrow would garble a column."""
     kinds = [_faithful(kind) for kind in answer.types]
     if kinds == [str(kind) for kind in answer.types]:
-        return answer.to_arrow_table()
-    names = answer.columns
+        return answer
     chosen = [
         f"#{i}" if wanted == str(kind) else f"CAST(#{i} AS {wanted})"
         for i, (kind, wanted) in enumerate(zip(answer.types, kinds, strict=True), start=1)
     ]
-    return answer.project(", ".join(chosen)).to_arrow_table().rename_columns(names)
+    return answer.project(", ".join(chosen))
 
 
 def _faithful(kind: DuckDBPyType) -> str:
@@ -114,13 +150,3 @@ def _pointed(connection: duckdb.DuckDBPyConnection, statement: str, there: Attac
         except duckdb.Error as error:
             return str(error)
     return None
-
-
-def _unique_names(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
-    """The columns under distinct names, with a note where that needed others."""
-    names = distinct(table.column_names)
-    renamed = dict.fromkeys(old for old, new in zip(table.column_names, names, strict=True) if old != new)
-    if not renamed:
-        return table, ()
-    note = f"Several columns are called {', '.join(renamed)}; all but the first are numbered."
-    return table.rename_columns(names), (note,)

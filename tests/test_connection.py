@@ -79,7 +79,7 @@ def test_empty_database_is_migrated_by_a_writer_alone(tmp_path: Path) -> None:
         reading(path).__enter__()
     Store(path).create()
     with reading(path) as connection:
-        assert migrations.version_of(connection, str(path)) == migrations.latest() == 12
+        assert migrations.version_of(connection, str(path)) == migrations.latest() == 13
 
 
 def test_circuits_of_an_older_file_were_asked_in_the_plain_way(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_circuits_of_an_older_file_were_asked_in_the_plain_way(tmp_path: Path) -
                 "spec_digest, spec) VALUES (?, 1, 1, 1, 'x', 'x', 'x', 'x', 'x', 'x', ?, ?, 1, 1, 0, 'x', 'x', '{}')",
                 [i, style, shots],
             )
-    with pytest.warns(SchemaUpgraded, match="was brought from schema 8 to 12"):
+    with pytest.warns(SchemaUpgraded, match="was brought from schema 8 to 13"):
         Store(path).create()
     with reading(path) as connection:
         assert connection.execute(

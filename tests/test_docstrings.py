@@ -21,7 +21,15 @@ QUESTIONS = [
     for name, function in inspect.getmembers(Database, inspect.isfunction)
     if not name.startswith("_") and function.__module__.startswith("circuitdb.")
 ]
-CHANGING = {"add_evaluations", "map_evaluations", "remove_evaluations"}
+CHANGING = {
+    "add_evaluations",
+    "map_evaluations",
+    "remove_evaluations",
+    "notes",
+    "add_note",
+    "change_note",
+    "delete_note",
+}
 EXPLAINED = [circuitdb.open, Answer.rows, Answer.columns, *QUESTIONS]
 
 

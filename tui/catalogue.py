@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from circuitdb.words import count
+
 if TYPE_CHECKING:
     from circuitdb.queries.result import Result
 
@@ -25,6 +27,11 @@ class Entry:
     started_at: datetime | None
     accuracy: float | None
     row: dict[str, Any]
+
+    @property
+    def n_notes(self) -> int:
+        """How many notes there are on it, as a whole or on a part of it."""
+        return int(self.row["n_notes"])
 
     @property
     def text(self) -> str:
@@ -78,6 +85,11 @@ class Catalogue:
         name = "/".join([*parts, entry.path[2]])
         return name if self._often[entry.path] == 1 else f"{name}#{circuit_id}"
 
+    def badge(self, circuit_id: int) -> str:
+        """How many notes there are on a circuit, to stand beside its name; nothing where there are none."""
+        entry = self.by_id.get(circuit_id)
+        return "" if entry is None else badge(entry.n_notes)
+
     def matching(self, text: str) -> tuple[Entry, ...]:
         """The circuits that have every word of `text`, in any case, in their names and settings."""
         words = text.lower().split()
@@ -110,9 +122,19 @@ class Branch:
         return tuple(entry.circuit_id for entry in self.entries)
 
     @property
+    def n_notes(self) -> int:
+        """How many notes there are on the circuits below it."""
+        return sum(entry.n_notes for entry in self.entries)
+
+    @property
     def newest(self) -> datetime | None:
         """When the last of them was scored."""
         return max((entry.started_at for entry in self.entries if entry.started_at is not None), default=None)
+
+
+def badge(n_notes: int) -> str:
+    """How many notes there are, in a word; nothing for none."""
+    return f"({count(n_notes, 'note')})" if n_notes else ""
 
 
 def tree(entries: Iterable[Entry]) -> tuple[Branch, ...]:

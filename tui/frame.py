@@ -43,6 +43,8 @@ class Frame(Screen[None]):
         Binding("e", "export", "Export", tooltip="Save a picture of the screen as an SVG file", show=False),
     ]
 
+    _offering: bool | None = None  # whether the keys of the screen are offered
+
     def compose(self) -> ComposeResult:
         """Tabs, status, notice, content, footer."""
         yield Static(f"circuitdb needs a terminal of {LEAST[0]} columns and {LEAST[1]} lines or more.", id="too-small")
@@ -106,7 +108,9 @@ class Frame(Screen[None]):
         if said is not None:
             self.query_one(Notice).say(*said)
         hidden = self.has_class("-notice")
-        self.refresh_bindings()
+        if self._offering != (self.browser.problem is None):  # the footer is built anew, which every key would wait for
+            self._offering = self.browser.problem is None
+            self.refresh_bindings()
         self.set_class(said is not None, "-notice")
         if hidden and said is None and self.focused is None:
             self.call_after_refresh(self.focus_content)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from circuitdb.cli import output
-from circuitdb.cli.options import Ask, question
+from circuitdb.cli.options import Ask, misplaced, question
 from circuitdb.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,12 +42,8 @@ def evals(ask: Ask, context: typer.Context) -> None:
     """
     if context.invoked_subcommand is None:
         output.answer(ask.database.evaluations(**ask.filters), ask.form)
-        return
-    early = [name for name in context.params if _given(context, name)]
-    if early:
-        raise UsageError(
-            f"Options follow the command: `circuitdb evals {context.invoked_subcommand} ... --{early[0]}`."
-        )
+    else:
+        misplaced(context, "evals")
 
 
 @app.command()
@@ -131,11 +127,6 @@ def remove(ask: Ask, name: Name) -> None:
     """
     ask.database.remove_evaluations(name)
     output.answer(ask.database.evaluation_map(), ask.form)
-
-
-def _given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _mapping(file: str | None, models: list[str] | None, subtasks: list[str] | None) -> list[Mapping]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from circuitdb.cli.cells import Cells, Value, printable, to_text
+from circuitdb.cells import Cells, Value, printable, to_text
 
 Line: TypeAlias = "list[tuple[str, str]]"  # texts, each with the name of its style; "" is plain
 Shade: TypeAlias = Callable[[float], str]

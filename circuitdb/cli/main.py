@@ -31,6 +31,7 @@ from circuitdb.cli import (
     inclusion,
     ingest,
     merge,
+    notes,
     output,
     plot,
     reliability,
@@ -91,6 +92,7 @@ app.command()(hard.hard)
 app.command()(faithfulness.faithfulness)
 app.add_typer(evals.app, name="evals")
 app.command()(correlate.correlate)
+app.add_typer(notes.app, name="notes")
 app.command()(plot.plot)
 app.command()(tui.tui)
 app.command()(export.export)

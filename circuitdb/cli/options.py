@@ -131,6 +131,16 @@ def form_of(*, json: bool, csv: bool) -> Form:
     return Form.JSON if json else Form.CSV if csv else Form.TABLE
 
 
+def misplaced(context: typer.Context, command: str) -> None:
+    """Raise UsageError for options between a command and its subcommand, which would do nothing."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    early = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if early:
+        raise UsageError(
+            f"Options follow the command: `circuitdb {command} {context.invoked_subcommand} ... --{early[0]}`."
+        )
+
+
 def _ask(values: dict[str, object]) -> Ask:
     form = form_of(json=bool(values.get("json")), csv=bool(values.get("csv")))
     return Ask(

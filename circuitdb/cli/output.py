@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from circuitdb.cells import Cells, plain_text, printable, to_csv, to_json
 from circuitdb.cli import diagnostics, layout
-from circuitdb.cli.cells import Cells, plain_text, printable, to_csv, to_json
 from circuitdb.cli.layout import Line, lines, matrix_lines
 from circuitdb.cli.options import Form
 from circuitdb.errors import UsageError

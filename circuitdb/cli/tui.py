@@ -41,7 +41,7 @@ def tui(
     browser = Browser(db, timeout=timeout)
     browser.run()
     if browser.access.busy:
-        # A question that nobody waits for any more: DuckDB in a thread would hold up the end of the process.
+        # A thread that comes back from DuckDB while Python is being taken down would abort the process.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(browser.return_code or diagnostics.OK)

@@ -15,7 +15,7 @@ from circuitdb.queries.columns import numbers, texts
 from circuitdb.queries.database import Database
 from circuitdb.queries.filters import Where
 from circuitdb.queries.pairing import Matrix
-from circuitdb.queries.proportions import Difference, difference, wilson
+from circuitdb.queries.proportions import Difference, difference, mean_difference, wilson
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Member
 from circuitdb.queries.studies import conditions, hard, quality, report_of, training
@@ -248,16 +248,12 @@ def _accuracies(subject: Subject, together: Sequence[Pair]) -> Finding:
 
 def _cost(words: str, gaps: Sequence[Difference]) -> str:
     """What parentheses cost with one set of operators, over its lengths and depths."""
-    effect = float(np.mean([gap.effect for gap in gaps]))
-    if len(gaps) == 1:
-        low, high, p = gaps[0].low, gaps[0].high, gaps[0].p
-    else:
-        mean = exchanges.mean(np.array([gap.effect for gap in gaps]))
-        low, high, p = mean.low, mean.high, mean.p
-    test = "" if math.isnan(p) else f"{interval(low, high, 'points')}, {p_value(p)}"
-    if not effect:
+    gap = gaps[0] if len(gaps) == 1 else mean_difference(gaps)
+    test = "" if math.isnan(gap.low) else interval(gap.low, gap.high, "points")
+    test += "" if math.isnan(gap.p) else f", {p_value(gap.p)}"
+    if not gap.effect:
         return f"With {words} they cost nothing{test}."
-    return f"With {words} they {'cost' if effect > 0 else 'gain'} {points(abs(effect))}{test}."
+    return f"With {words} they {'cost' if gap.effect > 0 else 'gain'} {points(abs(gap.effect))}{test}."
 
 
 def _accuracy_figure(subject: Subject) -> Figure:

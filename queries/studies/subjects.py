@@ -178,17 +178,19 @@ def by_group(selection: Selection, part: Callable[[Member], str] = lambda _: "")
 
 def _named(selection: Selection) -> Selection:
     """With labels that tell circuits of one subtask apart by what they differ in, instead of by number."""
-    fields = [name for name in TELLING if len({getattr(member.group, name) for member in selection.members}) > 1]
-    if not fields:
-        return selection
-    labels = [
-        ", ".join([member.subtask, *(_word(name, getattr(member.group, name)) for name in fields)])
-        for member in selection.members
-    ]
+    alike: dict[str, list[Member]] = {}
+    for member in selection.members:
+        alike.setdefault(member.subtask, []).append(member)
+    labels = [_label(member, alike[member.subtask]) for member in selection.members]
     if len(set(labels)) < len(labels):
         return selection
     members = [replace(member, label=label) for member, label in zip(selection.members, labels, strict=True)]
     return replace(selection, members=tuple(members))
+
+
+def _label(member: Member, alike: list[Member]) -> str:
+    fields = [name for name in TELLING if len({getattr(other.group, name) for other in alike}) > 1]
+    return ", ".join([member.subtask, *(_word(name, getattr(member.group, name)) for name in fields)])
 
 
 def _word(name: str, value: object) -> str:

@@ -244,7 +244,7 @@ def test_an_interrupt_ends_a_question_soon(shared_store: Path, tmp_path: Path, s
 
 
 def test_a_fault_of_ours_is_one_sentence_and_its_traceback_can_be_had(shared_store: Path, tmp_path: Path) -> None:
-    broken = "import circuitdb.cli.cells as c; c.Cells.of = lambda answer: 1 / 0; " + MAIN
+    broken = "import circuitdb.cells as c; c.Cells.of = lambda answer: 1 / 0; " + MAIN
     done = run(["circuits"], tmp_path, code=broken, settings={"CIRCUITDB": str(shared_store)})
     assert done.returncode == 1
     assert done.stderr == "Error: ZeroDivisionError: division by zero; set CIRCUITDB_DEBUG=1 for the traceback.\n"

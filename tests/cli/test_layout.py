@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from circuitdb.cli.cells import Cells, Kind, Value
+from circuitdb.cells import Cells, Kind, Value
 from circuitdb.cli.layout import cell_width, lines, matrix_lines
 from terminals import tables
 

@@ -232,6 +232,7 @@ def test_a_prompt_of_a_single_token(gpt2: Case, *, swap: bool) -> None:
 def test_the_trial_is_on_the_longest_prompts_of_either_run(gpt2: Case) -> None:
     fold = torch.zeros(N, dtype=torch.int64)
     groups = [Group(SHORT, prompts(12), None, fold, align="left-pad"), Group(LONG, LONG.flip(0), None, fold)]
+    gpt2.engine.checked.clear()  # of what other tests had scored
     Options(folds=1, steps=2).scorer(gpt2.engine).score(groups)
     assert "prompts of 6 and 12, 0 shared" in gpt2.engine.checked
     assert "prompts of 8 and 8, 0 shared" not in gpt2.engine.checked

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from circuitdb.errors import UsageError
 from circuitdb.queries import Database
 from circuitdb.queries.barcode import band, barcode, bars
+from circuitdb.queries.families import components
 from circuitdb.queries.linkage import tree
 from circuitdb.queries.similarity import Similarity, similarity
 from matrices import score_matrix
@@ -76,6 +77,22 @@ def test_bars_by_hand() -> None:
         (0.9, pytest.approx(0.1), 1, "b", "a"),
     ]  # fmt: skip
     assert "80% of the joins of families lie between alpha = 0.500 and 0.900, the narrowest such band." in found.notes
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 12), st.integers(0, 10_000), st.sampled_from([0.0, 0.125]))
+def test_bars_over_alpha_are_its_families(n: int, seed: int, step: float) -> None:
+    """Each by its eldest circuit, of which every bar has another one."""
+    values = random_similarity(n, seed, step)
+    values[0, 1:] = values[1:, 0] = math.nan  # one circuit that joins nothing
+    found = bars(tree(values))
+    assert sorted(bar.eldest for bar in found) == list(range(n))
+    assert all(bar.eldest in bar.members for bar in found)
+    for alpha in (-0.3, 0.25, 0.5, 0.9):
+        there = [bar.eldest for bar in found if not bar.joins >= alpha]
+        families = components(values, alpha)
+        assert len(there) == len(families)
+        assert all(sum(eldest in family.rows for eldest in there) == 1 for family in families)
 
 
 def test_a_bar_ends_at_the_ceiling_of_the_pair_that_joins() -> None:

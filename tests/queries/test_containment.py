@@ -12,7 +12,7 @@ from scipy import stats
 from circuitdb.errors import UsageError
 from circuitdb.graph import GraphShape
 from circuitdb.queries import Database, chance
-from circuitdb.queries.containment import Containment, containment, overlaps
+from circuitdb.queries.containment import Containment, containment, containments, overlaps
 from circuitdb.queries.cuts import Cut, hards
 from circuitdb.queries.order import hasse, order
 from matrices import score_matrix
@@ -49,6 +49,38 @@ def test_wide_is_the_share_of_the_row_in_the_column_beside_chance() -> None:
     wide = of(A, B, top=3).wide()
     assert wide.columns == ["label", "chance", "a", "b"]
     assert wide.rows()[0] == {"label": "a", "chance": 3 / 8, "a": 1.0, "b": pytest.approx(2 / 3)}
+
+
+def test_several_cuts_in_one_go_are_each_as_if_alone() -> None:
+    rows = np.stack([scores for scores, _ in addition_scores(TINY).values()])
+    rows[3, 7], rows[4] = np.nan, 0
+    ways = (
+        {"top": 5}, {"greedy": 20}, {"top": 30, "signed": True}, {"threshold": 0.5, "prune": True}, {"top": 60},
+    )  # fmt: skip
+    cuts = [Cut.of(**way) for way in ways]
+    matrix = score_matrix(rows, labels="abcdefghi")
+    for cut, found in zip(cuts, containments(matrix, cuts, TINY), strict=True):
+        alone = containment(matrix, cut, TINY)
+        np.testing.assert_array_equal(found.shared, alone.shared)
+        np.testing.assert_array_equal(found.n_tied, alone.n_tied)
+        assert (found.title, found.notes) == (alone.title, alone.notes)
+
+
+def test_a_pair_is_its_row_of_the_table() -> None:
+    found = of(A, B, [0.0] * 8, [np.nan, 9.0] + [np.nan] * 6, top=3)
+    rows = found.table.to_pylist()
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    assert [found.pair(a, b) for a, b in pairs] == [
+        {**row, **{name: pytest.approx(row[name], nan_ok=True) for name in row if isinstance(row[name], float)}}
+        for row in rows
+    ]
+    assert found.pair(0, 1)["shared"] == 2
+
+
+def test_chance_is_the_mean_over_the_others() -> None:
+    found = of(A, B, [0.0] * 8, [np.nan, 9.0] + [np.nan] * 6, top=3)  # of 3, 3, 0 and 1 of 8 edges
+    np.testing.assert_allclose(found.chance, [4 / 24, 4 / 24, np.nan, 6 / 24])
+    assert np.isnan(of(A, top=3).chance).all()  # there is no other
 
 
 def test_circuits_of_unequal_size_have_shares_of_their_own() -> None:

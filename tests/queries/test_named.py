@@ -52,6 +52,8 @@ PARAMETERS: dict[str, dict[str, named.Parameter]] = {
     "evaluation_sources": {},
     "metric_names": {},
     "node_scores": {"circuit": 1},
+    "vocabulary": {},
+    "notes": {"circuits": [1, 2], "everything": True},
     "metric_values": {"circuits": [1, 2], "source": "circuitdb", "metric": "accuracy", "filter": None},
     "accuracies": {"circuits": [1, 2]},
     "study_models": {"circuits": [1, 2]},
@@ -81,7 +83,7 @@ def test_header_tells_parameters_and_columns(name: str, path: Path) -> None:
         table = named.run(connection, name, **PARAMETERS[name])
     columns = told.partition("columns:")[2].partition("units:")[0]
     assert set(table.column_names) <= set(re.findall(r"\w+", columns))
-    none_here = ("skipped", "faithfulness", "evaluation_map", "evaluation_sources")
+    none_here = ("skipped", "faithfulness", "evaluation_map", "evaluation_sources", "notes")
     assert table.num_rows or name in none_here
 
 

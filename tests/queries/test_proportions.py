@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, fisher_exact, hypergeom
 
-from circuitdb.queries.proportions import difference, fisher, holm, wilson
+from circuitdb.queries.proportions import difference, fisher, holm, mean_difference, wilson
 
 
 def test_standard_error_by_hand() -> None:
@@ -63,3 +63,34 @@ def test_holm_by_hand() -> None:
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, np.nan, 0.03])), [0.03, 0.06, np.nan, 0.06])
     np.testing.assert_allclose(holm(np.array([0.6, 0.7])), [1.0, 1.0])
     assert holm(np.empty(0)).size == 0
+
+
+def test_the_mean_of_differences_is_of_these_cells_alone() -> None:
+    """Two cells, whose interval by cells as a sample would be wider than any difference can be."""
+    cells = [((15, 20), (9, 20)), ((8, 16), (12, 24))]
+    found = mean_difference([difference(a / n, n, b / m, m) for (a, n), (b, m) in cells])
+    below = above = variance = 0.0
+    for (a, n), (b, m) in cells:
+        first, second = (binomtest(k, of).proportion_ci(method="wilson") for k, of in ((a, n), (b, m)))
+        below += (a / n - first.low) ** 2 + (second.high - b / m) ** 2
+        above += (first.high - a / n) ** 2 + (b / m - second.low) ** 2
+        variance += a / n * (1 - a / n) / n + b / m * (1 - b / m) / m
+    assert found.effect == pytest.approx(0.15)
+    assert found.stderr == pytest.approx(math.sqrt(variance) / 2)
+    assert (found.low, found.high) == pytest.approx((0.15 - math.sqrt(below) / 2, 0.15 + math.sqrt(above) / 2))
+    assert math.isnan(found.p)
+
+
+def test_the_mean_of_one_difference_is_that_difference() -> None:
+    one = difference(0.8, 20, 0.4, 20)
+    found = mean_difference([one])
+    assert (found.effect, found.stderr, found.low, found.high) == pytest.approx(
+        (one.effect, one.stderr, one.low, one.high)
+    )
+
+
+def test_where_one_interval_is_not_known_that_of_the_mean_is_not() -> None:
+    found = mean_difference([difference(0.8, 20, 0.4, 20), difference(0.8, None, 0.4, 20)])
+    assert found.effect == pytest.approx(0.4)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)

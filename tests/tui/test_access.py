@@ -105,3 +105,8 @@ async def test_news_are_told_once(tmp_path: Path) -> None:
     assert await access.news() is None
     access.forget()
     assert await access.news() == Extent(2, 2, 1, 0, 0)
+    path.rename(tmp_path / "away")
+    with pytest.raises(MissingDatabase):
+        await access.news()
+    (tmp_path / "away").rename(path)
+    assert await access.news() == Extent(2, 2, 1, 0, 0)  # the same file, after a time without

@@ -54,6 +54,19 @@ async def test_values_in_letters_with_their_labels() -> None:
         assert app.said == [("moved", 0, 0)]
 
 
+async def test_odd_signs_in_labels_move_no_cell() -> None:
+    app = Bare(VALUES, ["漢字", "a\tb\u0301\n"], ["x漢", "[b]", "y"])
+    async with app.run_test(size=(30, 8)) as pilot:
+        await pilot.pause()
+        assert lines(app)[:5] == [
+            "         [",
+            "       x b",
+            "      漢 ] y",
+            "漢字  +9-5 ·",
+            "a b?   0+3-0",
+        ]  # fmt: skip
+
+
 async def test_one_column_a_cell() -> None:
     app = Bare(VALUES, ["a", "b"], ["x", "y", "z"], cell=1)
     async with app.run_test(size=(30, 8)) as pilot:

@@ -146,3 +146,19 @@ def test_cells_keep_their_width() -> None:
     assert column.text("a\nb") == "a b  "
     assert column.text("abcdefg") == "abcd…"
     assert Column("a", "a", 5, right=True).text(None) == "     "
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "cell"),
+    [
+        ("abc", False, "abc     "),
+        ("abc", True, "     abc"),
+        ("abcdefghi", False, "abcdefg…"),
+        ("日本", False, "日本    "),  # each takes two columns
+        ("日本語文字", False, "日本語 …"),
+        ("日本語文字", True, "日本語 …"),
+        ("a\x1b[1m\n\tb", False, "a [1m  b"),
+    ],
+)
+def test_a_cell_takes_its_columns_and_no_more(text: str, right: bool, cell: str) -> None:
+    assert Column("x", "x", 8, right=right).text(text) == cell

@@ -43,6 +43,16 @@ async def test_points_lie_where_they_should() -> None:
         assert "0.0" in found[bottom]
 
 
+async def test_what_is_written_at_the_left() -> None:
+    app = Bare()
+    async with app.run_test(size=(60, 20)) as pilot:
+        app.plot.draw([Series([0, 1], [1, 9])], y_range=(0, 10), y_ticks=[1, 5, 9])
+        for _ in range(2):
+            await pilot.pause()
+            assert [line.split("┤")[0].strip() for line in lines(app) if "┤" in line] == ["9", "5", "1"]
+            app.theme = "textual-light"
+
+
 async def test_each_series_has_a_sign_of_its_own() -> None:
     app = Bare()
     async with app.run_test(size=(60, 20)) as pilot:

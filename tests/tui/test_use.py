@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,7 +57,8 @@ async def test_random_keys_and_sizes(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # exports go there
     rng = random.Random(entry.mode)
-    async with opened(shared_store, entry.key) as (browser, pilot):
+    path = Path(shutil.copy(shared_store, tmp_path / "c.duckdb"))  # notes are written into it
+    async with opened(path, entry.key) as (browser, pilot):
         for step in range(150):
             bound = sorted(browser.screen.active_bindings)
             keys = [

@@ -12,10 +12,11 @@ from textual.message import Message
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
-from circuitdb.tui.catalogue import Branch
+from circuitdb.tui.catalogue import Branch, badge
 
 _COUNT, _DATE, _ICON = 6, 12, 2
 _DATED = 34  # columns from which there is room for dates
+_BADGED = 16  # columns from which a name has room for the words of its badge
 _OPENED = 2  # levels that stand open at first: models and tasks
 
 
@@ -137,7 +138,10 @@ class CircuitTree(Tree[Branch]):
         whole = self.scrollable_content_region.width
         date = _DATE if whole >= _DATED else 0
         room = max(8, whole - depth - icon - len(mark) - 1 - _COUNT - date)
-        name = branch.name if len(branch.name) <= room else branch.name[: room - 1] + "…"
+        said = badge(branch.n_notes) if room >= _BADGED else f"*{branch.n_notes}"
+        said = f" {said}" if branch.n_notes else ""
+        left = room - len(said)
+        name = (branch.name if len(branch.name) <= left else branch.name[: left - 1] + "…") + said
         newest = "" if branch.newest is None else f"{branch.newest:%Y-%m-%d}"
         return Text.assemble(
             (mark, "bold" if chosen else ""),

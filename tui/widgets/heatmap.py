@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -20,7 +22,7 @@ from textual.strip import Strip
 
 from circuitdb.tui.widgets import shades
 
-_LABEL, _HEAD = 24, 8  # at most so many columns for the labels of rows, lines for those of columns
+LABEL, _HEAD = 24, 8  # at most so many columns for the labels of rows, lines for those of columns
 
 
 class Heatmap(ScrollView, can_focus=True):
@@ -109,9 +111,9 @@ class Heatmap(ScrollView, can_focus=True):
         self.values = np.asarray(values, np.float64)
         self.limit = shades.limit(self.values) if limit is None else limit
         self._steps = shades.steps(self.values, self.limit)
-        self._rows, self._columns = rows, columns
+        self._rows, self._columns = [plain(label) for label in rows], [plain(label) for label in columns]
         self._groups = (row_groups, column_groups)
-        self._wide = min(_LABEL, max(map(len, rows), default=0)) + 1
+        self._wide = min(LABEL, max(map(cell_len, self._rows), default=0)) + 1
         self._high = min(_HEAD, max(map(len, columns), default=0))
         self.virtual_size = Size(self._wide + len(columns) * self.cell, self._high + len(rows))
         self.cursor = self._inside(*self.cursor)
@@ -124,6 +126,10 @@ class Heatmap(ScrollView, can_focus=True):
         """What the signs in the cells mean."""
         digits = "+7 is" if self.cell == 2 else "7 is, and negative h is -,"
         return f"{digits} 0.7 to 0.8 of {self.limit:.3g}; · is no value"
+
+    def texts(self, row: int, first: int, last: int) -> list[str]:
+        """What stands in the cells of a row from column `first` to before `last`, `cell` columns each."""
+        return shades.texts(self._steps[row, first:last], self.cell)
 
     def on_mount(self) -> None:
         """Take the colours of the theme."""
@@ -173,9 +179,9 @@ class Heatmap(ScrollView, can_focus=True):
     def _row(self, row: int) -> Strip:
         first, last, skipped = self._seen()
         here = row == self.cursor[0]
-        label = Segment(_cut(self._rows[row], self._wide - 1).ljust(self._wide), self._label_style(0, row, here=here))
+        label = Segment(fitted(self._rows[row], self._wide - 1) + " ", self._label_style(0, row, here=here))
         segments: list[Segment] = []
-        texts = shades.texts(self._steps[row, first:last], self.cell)
+        texts = self.texts(row, first, last)
         for column, (text, step) in enumerate(zip(texts, self._steps[row, first:last], strict=True), start=first):
             style = self._styles[step + shades.STRONGEST]
             if here and column == self.cursor[1]:
@@ -188,9 +194,11 @@ class Heatmap(ScrollView, can_focus=True):
         first, last, skipped = self._seen()
         segments = []
         for column in range(first, last):
-            label = _cut(self._columns[column], self._high).rjust(self._high)
+            label = self._columns[column]
+            sign = (label if len(label) <= self._high else f"…{label[1 - self._high :]}").rjust(self._high)[y]
+            sign = sign if cell_len(sign) <= self.cell else "?"
             style = self._label_style(1, column, here=column == self.cursor[1])
-            segments.append(Segment(label[y].rjust(self.cell), style))
+            segments.append(Segment(" " * (self.cell - cell_len(sign)) + sign, style))
         return Strip.join([Strip([Segment(" " * self._wide, self.rich_style)]), Strip(segments).crop(skipped)])
 
     def _seen(self) -> tuple[int, int, int]:
@@ -228,6 +236,17 @@ class Heatmap(ScrollView, can_focus=True):
         self.scroll_to(x, y, animate=False)
 
 
-def _cut(label: str, room: int) -> str:
-    """The end of a label tells it from its neighbours."""
-    return label if len(label) <= room else "…" + label[len(label) - room + 1 :]
+def plain(label: str) -> str:
+    """A label without what would move the rest of its line: line ends, tabs, signs that take no room."""
+    signs = unicodedata.normalize("NFC", label)
+    return "".join(sign if sign.isprintable() and cell_len(sign) else " " if sign.isspace() else "?" for sign in signs)
+
+
+def fitted(label: str, room: int) -> str:
+    """A `plain` label in so many columns: its end, which tells it from its neighbours, or spaces behind it."""
+    if cell_len(label) <= room:
+        return set_cell_size(label, room)
+    end = label
+    while cell_len(end) > room - 1:
+        end = end[1:]
+    return set_cell_size(f"…{end}", room)

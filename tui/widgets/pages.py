@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import pyarrow as pa
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -249,6 +250,9 @@ class Pages(ScrollView, can_focus=True):
 
 
 def _fit(text: str, width: int, *, right: bool) -> str:
-    text = text.replace("\n", " ").replace("\t", " ")
-    text = text if len(text) <= width else text[: max(0, width - 1)] + "…"
-    return text.rjust(width) if right else text.ljust(width)
+    """Exactly so many columns of the terminal, of which some characters take two."""
+    text = "".join(c if c.isprintable() else " " for c in text)
+    wide = cell_len(text)
+    if wide > width:
+        return set_cell_size(text, max(0, width - 1)) + "…"
+    return " " * (width - wide) + text if right else text + " " * (width - wide)

@@ -57,6 +57,7 @@ class Plot(PlotextPlot):
         at: float | None = None,
         x_range: tuple[float, float] | None = None,
         y_range: tuple[float, float] | None = None,
+        y_ticks: Sequence[float] | None = None,
     ) -> None:
         """Show other series.
 
@@ -68,8 +69,11 @@ class Plot(PlotextPlot):
             at: where a vertical line stands, such as the present alpha.
             x_range: the ends of the axis below; those of the points if not given.
             y_range: the ends of the axis at the left.
+            y_ticks: what is written at it; chosen by plotext if not given.
         """
-        self._redraw = partial(self.draw, series, title=title, x=x, y=y, at=at, x_range=x_range, y_range=y_range)
+        self._redraw = partial(
+            self.draw, series, title=title, x=x, y=y, at=at, x_range=x_range, y_range=y_range, y_ticks=y_ticks
+        )
         plt = self.plt
         plt.clear_data()
         plt.clear_figure()
@@ -95,6 +99,8 @@ class Plot(PlotextPlot):
             plt.xlim(*x_range)
         if y_range is not None:
             plt.ylim(*y_range)
+        if y_ticks is not None:
+            plt.yticks(list(y_ticks))
         plt.title(title)
         plt.xlabel(x)
         plt.ylabel(y)

@@ -252,3 +252,14 @@ def test_bad_input_gives_a_sentence(tmp_path: Path, db: Database) -> None:
         db.study("boolean")
     with pytest.raises(UsageError, match="There is no model nobody"):
         db.study("arithmetic", model="nobody")
+
+
+def test_a_cell_with_few_questions_is_named_and_compared_like_the_others(tmp_path: Path) -> None:
+    rng, store = np.random.default_rng(0), Store(tmp_path / "c.duckdb")
+    for a, b in [(1, 1), (1, 2), (2, 1), (2, 2)]:
+        record = circuit(f"{a}+{b}", {"digits_a": a, "digits_b": b}, of=model(shape=SHAPE), n_examples=10 * a * b)
+        write(store, record, np.ones(SHAPE.n_edges), rng, accuracy=0.5)
+    found = Database(tmp_path / "c.duckdb").study("arithmetic")
+    rows = answer(found, "Are the circuits").tables[0].rows()
+    assert [(row["subtask"], row["n_examples"]) for row in rows] == [("1+1", 10), ("1+2", 20), ("2+1", 20), ("2+2", 40)]
+    assert {finding.subject for finding in found.findings} == {""}

@@ -8,15 +8,29 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from circuitdb.queries.result import Answer
-
 Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | None"
 Kind: TypeAlias = Literal["number", "time", "text"]
+
+
+class Answer(Protocol):
+    """What the query layer answers with, as far as cells are concerned."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in a line."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings and explanations."""
+
+    def arrow(self) -> pa.Table:
+        """The table."""
+
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 _FOREVER = {32: 2**31 - 1, 64: 2**63 - 1}  # DuckDB's infinite dates and timestamps, by bits
@@ -27,7 +41,7 @@ _DAY_2000, _PERIOD = 10_957, 146_097
 class Cells:
     """An answer column by column: NULL, NaN and infinities are None, times are ISO 8601 text (UTC where zoned).
 
-    `names` differ from each other, as those of every answer do.
+    `names` differ from each other, as those of every answer do; `n_infinite` numbers were not finite.
     """
 
     title: str
@@ -35,6 +49,7 @@ class Cells:
     columns: tuple[list[Value], ...]
     kinds: tuple[Kind, ...]
     notes: tuple[str, ...] = ()
+    n_infinite: int = 0
 
     @classmethod
     def of(cls, answer: Answer) -> Cells:
@@ -43,10 +58,17 @@ class Cells:
         plain = _Plain()
         columns = tuple(plain.column(column) for column in table.columns)
         notes = tuple(answer.notes)
-        if plain.infinite:
-            notes += (f"Infinite numbers and NaN are given as NULL here; there are {plain.infinite:,} of them.",)
+        notes += cls.told(plain.infinite)
         names = tuple(table.column_names)
-        return cls(answer.title, names, columns, tuple(_kind(column.type) for column in table.columns), notes)
+        return cls(
+            answer.title, names, columns, tuple(_kind(column.type) for column in table.columns), notes, plain.infinite
+        )
+
+    @staticmethod
+    def told(n_infinite: int) -> tuple[str, ...]:
+        """A note on so many numbers that were not finite; nothing where there are none."""
+        said = f"Infinite numbers and NaN are given as NULL here; there are {n_infinite:,} of them."
+        return (said,) if n_infinite else ()
 
     @property
     def n_rows(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from circuitdb.cli.cells import Cells, Value, figures, printable, to_csv
+from circuitdb.cells import Cells, Value, figures, printable, to_csv
 from circuitdb.queries.result import Result
 
 
