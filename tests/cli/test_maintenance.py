@@ -35,7 +35,7 @@ def test_doctor_of_a_bad_one_has_exit_code_1_and_json(cli: Cli, path: Path) -> N
     run = cli("doctor", "--db", path.name, "--json")
     assert (run.code, run.err) == (1, "")
     answer = json.loads(run.out)
-    assert answer["title"].endswith("MB: 1 of 10 checks found a fault")
+    assert answer["title"].endswith("MB: 1 of 11 checks found a fault")
     faults = [row for row in answer["findings"]["rows"] if row["status"] == "wrong"]
     assert [row["check"] for row in faults] == ["orphan rows"]
     assert f"{SHAPE.n_edges} of edge_score with a circuit_id that is not in circuit" in faults[0]["found"]
