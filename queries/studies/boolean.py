@@ -252,7 +252,7 @@ def _cost(words: str, gaps: Sequence[Difference]) -> str:
     if len(gaps) == 1:
         low, high, p = gaps[0].low, gaps[0].high, gaps[0].p
     else:
-        mean = exchanges.mean(np.array([gap.effect for gap in gaps]))
+        mean = exchanges.mean_gap(np.array([gap.effect for gap in gaps]))
         low, high, p = mean.low, mean.high, mean.p
     test = "" if math.isnan(p) else f"{interval(low, high, 'points')}, {p_value(p)}"
     if not effect:
