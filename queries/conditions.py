@@ -80,6 +80,8 @@ def conditions(selection: Selection, by: str, values: Sequence[object] = ()) -> 
     wanted = list(dict.fromkeys(str(value) for value in values)) or (there if by in GROUP_FIELDS else parameters)
     if unknown := [value for value in wanted if value not in there]:
         raise UsageError(f"No circuit has {by} {enumeration(unknown)}; there is {enumeration(there) or 'none'}.")
+    if not values and len(wanted) == 1:
+        raise UsageError(f"A comparison is between two values of {by}, and all of these circuits have {wanted[0]}.")
     if len(wanted) != 2:
         raise UsageError(f"A comparison is between two values of {by}; name two of {enumeration(there) or 'none'}.")
     rows = [i for i, member in enumerate(selection.members) if _named(value_of(member, by)) in wanted]

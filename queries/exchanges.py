@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,13 @@ def mean(values: npt.NDArray[np.float64]) -> Mean:
     found = float(known.mean())
     low, high = around(found, float(known.std(ddof=1)) / math.sqrt(n), n - 1) if n > 1 else (math.nan, math.nan)
     return Mean(found, low, high, sign_flips(known), n)
+
+
+def mean_gap(values: npt.NDArray[np.float64]) -> Mean:
+    """The mean of differences of two shares: as `mean`, with the interval cut to what such a mean can be, -1 to 1."""
+    found = mean(values)
+    low, high = np.clip([found.low, found.high], -1.0, 1.0).tolist()
+    return replace(found, low=low, high=high)
 
 
 def ratio(above: npt.NDArray[np.float64], below: npt.NDArray[np.float64]) -> Mean:

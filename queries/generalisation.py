@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -110,6 +110,7 @@ def pairs(
         others += zip(found.matrix[rest].tolist(), found.ceiling[rest].tolist(), strict=True)
         whose = f"{names[members[0].group]}: " if len(names) > 1 else ""
         said += [f"{whose}{note}" for note in found.notes_elsewhere]
+    said += _unequal(Selection(tuple(member for part in parts for member in part.selection.members)), chosen)
     # None becomes NaN.
     first = np.array([accuracy.get(a.circuit_id) for a, *_ in rows], np.float64)
     second = np.array([accuracy.get(b.circuit_id) for _, b, *_ in rows], np.float64)
@@ -134,6 +135,26 @@ def pairs(
     title = f"{what}, {count(len(rows), 'pair')}: {how.words}, {on} scores"
     notes_on_means = _summary(values[:, :2], np.array(others, np.float64).reshape(-1, 2))
     return Result(table, title, tuple(dict.fromkeys((*said, *notes_on_means))))
+
+
+def _unequal(whole: Selection, chosen: Callable[[Selection], Iterator[Pair]]) -> list[str]:
+    """A sentence on pairs of subtasks that are missing only since one has fewer examples than the other."""
+    both = [(whole.members[i], whole.members[j], name) for i, j, name in chosen(whole)]
+    there = {(a.group.model_id, a.subtask, b.subtask, name) for a, b, name in both if a.group == b.group}
+    missing = {
+        (a.group.model_id, a.subtask, b.subtask, name): (a.group.examples, b.group.examples)
+        for a, b, name in both
+        if a.group.examples != b.group.examples and None not in (a.group.examples, b.group.examples)
+        if replace(a.group, examples=None) == replace(b.group, examples=None)
+    }
+    left_out = {pair: numbers for pair, numbers in missing.items() if pair not in there}
+    if not left_out:
+        return []
+    n_examples = sorted({n for pair in left_out.values() for n in pair if n is not None})
+    return [
+        f"{count(len(left_out), 'more such pair is', 'more such pairs are')} left out, whose circuits have different "
+        f"numbers of examples ({enumeration(n_examples)}); `similarity` compares them."
+    ]
 
 
 def _summary(these: Matrix, others: Matrix) -> list[str]:

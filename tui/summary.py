@@ -75,6 +75,22 @@ def accuracy(entries: Sequence[Entry]) -> str:
     return f"{mean:.2f}{several}, of {count(len(found), 'circuit')}"
 
 
+def headings(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What each group is called: model, task, method, and each way of scoring in which some of the rows differ."""
+    from circuitdb.queries.groupnames import TELLING  # not when the browser opens: see `access`
+
+    telling = [name for name in TELLING if name != "method" and len({row.get(name) for row in rows}) > 1]
+    return [
+        ", ".join(
+            [
+                *(str(row[name]) for name in ("model", "task", "method")),
+                *(f"{_NAMES.get(name, name)} {row[name]}" for name in telling if row[name] is not None),
+            ]
+        )
+        for row in rows
+    ]
+
+
 def stability(row: dict[str, Any]) -> Iterator[str]:
     """What is said of one group: the value with its interval, and the ceiling."""
     if row["stability"] is None:

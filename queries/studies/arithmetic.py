@@ -156,7 +156,7 @@ def _distance(subject: Subject, cells: Sequence[Cell]) -> Finding:
     own, noise = found.matrix[upper], found.ceiling[upper]
     table = pa.table(
         {
-            "distance": numbers(steps),
+            "distance": integers(int(step) for step in steps),
             "n_pairs": integers(int(np.count_nonzero(far[upper] == step)) for step in steps),
             "mean_similarity": numbers(np.array([_mean(own[far[upper] == step]) for step in steps])),
             "mean_ceiling": numbers(np.array([_mean(noise[far[upper] == step]) for step in steps])),

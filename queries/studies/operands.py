@@ -107,7 +107,7 @@ def gaps(subject: Subject, mirrored: Mirrored) -> Finding:
     effect, stderr, low, high, p = (
         np.array([getattr(one, name) for one in found], np.float64) for name in ("effect", "stderr", "low", "high", "p")
     )
-    together = exchanges.mean(effect)
+    together = exchanges.mean_gap(effect)
     table = pa.table(
         {
             "first": texts(a for a, _ in labels),

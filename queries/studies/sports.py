@@ -223,7 +223,7 @@ def _gain(subject: Subject, pair: tuple[str, str]) -> Finding:
         return Finding(question, answer, subject=subject.name)
     rows, columns = np.array(both).T
     effect: Matrix = found.value[rows] - found.value[columns]
-    overall = exchanges.mean(effect)
+    overall = exchanges.mean_gap(effect)
     table = pa.table(
         {
             "subtask": texts(members[i].subtask for i in rows),

@@ -226,7 +226,8 @@ def test_fields_of_the_scoring_are_conditions_too(db: Database) -> None:
         ("operator", (), "between two values of operator; name two of 0, 1, 2, 3"),
         ("operator", ("0", "9"), "No circuit has operator 9; there is 0, 1, 2, 3"),
         ("operator", "0", "between two values of operator"),
-        ("seed", (), "between two values of seed; name two of 0"),
+        ("seed", (), "between two values of seed, and all of these circuits have 0."),
+        ("seed", ("0",), "between two values of seed; name two of 0"),
         ("parenthesis", (), "has a parameter 'parenthesis'; did you mean parentheses"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test, ttest_1samp
 
-from circuitdb.queries.exchanges import matching, mean, ratio
+from circuitdb.queries.exchanges import matching, mean, mean_gap, ratio
 
 PAIRS = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
 STRATA = [1, 1, 1, 2, 2]
@@ -83,6 +83,17 @@ def test_one_value_and_none() -> None:
     assert math.isnan(one.low)
     assert mean(np.array([np.nan])).n == 0
     assert ratio(np.array([np.nan]), np.array([1.0])).n == 0
+
+
+def test_a_mean_gap_is_never_over_all_of_the_answers() -> None:
+    """Two gaps say so little that Student's t of one degree of freedom leaves the range of a difference of shares."""
+    gaps = np.array([0.15625, -0.09375])
+    expected = ttest_1samp(gaps, 0).confidence_interval()
+    assert (expected.low, expected.high) == pytest.approx((-1.557, 1.619), abs=1e-3)  # what a mean gives
+    assert (mean_gap(gaps).low, mean_gap(gaps).high, mean_gap(gaps).mean) == (-1.0, 1.0, 0.03125)
+    three = np.array([0.1, 0.2, 0.3])
+    assert mean_gap(three) == mean(three)
+    assert math.isnan(mean_gap(three[:1]).low)
 
 
 def test_ratio_by_hand() -> None:

@@ -86,6 +86,21 @@ def test_a_pair_never_mixes_groups_and_accuracy_may_be_unknown(tmp_path: Path) -
     assert Database(tmp_path / "c.duckdb").neighbours().notes[-1] == "No two circuits of one group are such a pair."
 
 
+def test_pairs_of_unequal_numbers_of_examples_are_not_left_out_silently(tmp_path: Path) -> None:
+    """A subtask that has few questions is scored on fewer: its circuit is of another group."""
+    store = Store(tmp_path / "c.duckdb")
+    for a, b, n in ((1, 1, 7), (1, 2, 12), (2, 1, 12)):
+        store.write(circuit(f"{a}+{b}", {"a": a, "b": b}, n_examples=n), RNG.standard_normal(SHAPE.n_edges))
+    db = Database(store.path)
+    said = "2 more such pairs are left out, whose circuits have different numbers of examples (7, 12); `similarity`"
+    assert db.neighbours().rows() == []
+    assert [note for note in db.neighbours().notes if "left out" in note] == [f"{said} compares them."]
+    assert not any("left out" in note for note in db.commutativity().notes)
+    store.write(circuit("1+1", {"a": 1, "b": 1}, salt="more", n_examples=12), RNG.standard_normal(SHAPE.n_edges))
+    assert not any("left out" in note for note in db.neighbours().notes)  # the same two subtasks are there
+    assert len(db.neighbours()) == 2
+
+
 def test_every_circuit_of_a_subtask_is_a_partner(tmp_path: Path) -> None:
     store = Store(tmp_path / "c.duckdb")
     for i, (a, b) in enumerate(((1, 2), (1, 2), (2, 1), (2, 2))):

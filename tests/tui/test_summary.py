@@ -10,7 +10,7 @@ from circuitdb.graph import GraphShape
 from circuitdb.store import Store
 from circuitdb.tui import summary
 from circuitdb.tui.catalogue import Catalogue, Entry
-from stores import addition_store, circuit, model
+from stores import SHAPE, addition_store, circuit, model
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,15 @@ def test_alpha_is_the_useful_one_if_none_is_given(path: Path) -> None:
     title = circuitdb.open(path).families(model="tiny").title
     assert f"at alpha = {found.useful:.4g} " in title
     assert found.families(None) == found.families(found.useful)
+
+
+def test_groups_of_one_model_and_task_are_told_apart(tmp_path: Path) -> None:
+    store, rng = Store(tmp_path / "c.duckdb"), np.random.default_rng(0)
+    for name, n in (("1+1", 7), ("1+2", 8), ("2+1", 8)):
+        store.write(circuit(name, n_examples=n), rng.standard_normal(SHAPE.n_edges))
+    rows = summary.summarise(circuitdb.open(store.path), range(1, 4)).stability
+    assert summary.headings(rows) == ["tiny, addition, eap-ig, examples 7", "tiny, addition, eap-ig, examples 8"]
+    assert summary.headings(rows[1:]) == ["tiny, addition, eap-ig"]
 
 
 def test_circuits_of_different_shapes_have_no_families(path: Path) -> None:

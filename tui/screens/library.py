@@ -171,8 +171,8 @@ class Library(Frame):
 
     def _answer(self, found: Summary) -> list[Content]:
         lines = []
-        for row in found.stability:
-            lines.append(Content.assemble(("\nStability", "bold"), f"  {row['model']}, {row['task']}, {row['method']}"))
+        for row, heading in zip(found.stability, summary.headings(found.stability), strict=True):
+            lines.append(Content.assemble(("\nStability", "bold"), f"  {heading}"))
             lines += map(Content, summary.stability(row))
         lines.append(Content.styled("\nFamilies", "bold"))
         if found.refusal is not None:
