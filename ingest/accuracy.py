@@ -120,7 +120,7 @@ def _budgets(questions: Sequence[TokenisedQuestion]) -> list[int]:
 
 
 def _choice(form: Form, shots: Shots, question: Question, reasoning: str) -> _Choice | None:
-    """The question's answers to choose from; None where these are none, or not a right one and another."""
+    """The question's answers to choose from; None where they are not a right one and another, or too long to read."""
     right = tuple(question.is_right(answer) for answer in question.choices)
     if all(right) or not any(right):
         return None
@@ -128,7 +128,7 @@ def _choice(form: Form, shots: Shots, question: Question, reasoning: str) -> _Ch
     whole = [each.ids + each.answer_ids for each in posed]
     if _nested(whole):  # then only the end of the line tells that an answer does not go on
         whole = [each.ids + each.line_ids for each in posed]
-    if _nested(whole):
+    if _nested(whole) or max(map(len, whole)) > form.model.n_context:
         return None
     n_shared = next(i for i, column in enumerate(zip(*whole, strict=False)) if len(set(column)) > 1)
     if n_shared == 0:

@@ -12,6 +12,7 @@ from circuitdb.ingest.alignment import LEFT_PAD
 from circuitdb.ingest.forms import Form
 from circuitdb.ingest.pairs import Pair, Pairing, pair, pair_given
 from circuitdb.ingest.prompts import PromptSet
+from circuitdb.ingest.sequences import Sequences
 from circuitdb.ingest.tasks.task import Question, Task
 from circuitdb.ingest.tokens import TokenisedQuestion
 from circuitdb.records import Subtask
@@ -127,6 +128,17 @@ class Asking:
                     f"{'use fewer shots' if options.shots else 'make them shorter'}"
                     f"{' or fewer --reasoning-tokens' if more else ''}."
                 )
+            )
+
+    def check_runs(self, runs: Sequence[Sequences]) -> None:
+        """Raise TaskError for a run that is longer than the context, as a long partner is with another's answer."""
+        model = self.form.model
+        length = max(max(len(run.clean), len(run.corrupted)) for run in runs)
+        if length > model.n_context:
+            raise TaskError(
+                f"{self.task.name} {self.subtask.name} has a pair of which one prompt takes {length:,} tokens with the "
+                f"clean answer, more than the {model.n_context:,} of {model.record.name}'s context: make them shorter, "
+                "or use --align equal."
             )
 
     def others(

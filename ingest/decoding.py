@@ -32,10 +32,12 @@ def write(
         done: whether a text needs no more; decoding ends when all of a batch are done.
         asked: for each prompt, token ids whose log-probability right behind it is wanted.
 
-    Text and ids end where the model ends the text, ids with the token that does. Raises ModelError if not even one
-    prompt fits in memory.
+    Text and ids end where the model ends the text, ids with the token that does, or with the model's context. Raises
+    ModelError if not even one prompt fits in memory.
     """
-    most = [n_tokens] * len(prompts) if isinstance(n_tokens, int) else list(n_tokens)
+    wanted = [n_tokens] * len(prompts) if isinstance(n_tokens, int) else n_tokens
+    # The last token that is written is not read, so it may be one more than the context has.
+    most = [min(n, model.n_context + 1 - len(prompt)) for n, prompt in zip(wanted, prompts, strict=True)]
     found: list[tuple[str, Ids, list[float]]] = [("", (), [])] * len(prompts)
 
     def work(batch: Sequence[int]) -> None:

@@ -72,6 +72,7 @@ def job_of(
         if isinstance(outcome, Pair)
     ]
     run = tuple(sequences(p, options.positions, asking.others(own, p.clean, words)) for p, own, words in behind)
+    asking.check_runs(run)
     for given in run if options.against else ():
         if all(label < 0 for at in given.labels for label in at[1:]):
             raise TaskError(

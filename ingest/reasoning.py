@@ -100,6 +100,7 @@ class Draft:
                 run.append(_read_on(outcome, (*whole.ids[len(question.ids) :], *ids)))
         found = Pairing(tuple(outcomes))
         self.asking.check_folds(self.questions, found)
+        self.asking.check_runs(run)
         return Job(
             self.subtask,
             self.questions,

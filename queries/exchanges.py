@@ -65,6 +65,14 @@ def matching(values: Matrix, pairs: Sequence[tuple[int, int]], strata: Sequence[
     return Matching(float(found), float(_mean(expected[None])[0]), math.nan if undefined else p, ways)
 
 
+def clustered(values: npt.NDArray[np.float64], shared: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """[cluster]: the mean of the values that share a circuit, by its number; NaN where none is known.
+
+    Pairs of one circuit with several are not independent; their means over each such circuit are.
+    """
+    return np.array([_mean(values[shared == one][None])[0] for one in dict.fromkeys(shared.tolist())])
+
+
 def mean(values: npt.NDArray[np.float64]) -> Mean:
     """The mean of those that are not NaN; the interval takes two of them, p one."""
     known = values[~np.isnan(values)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from circuitdb.queries import exchanges, studyplots
@@ -15,7 +16,7 @@ from circuitdb.queries.columns import numbers, texts
 from circuitdb.queries.database import Database
 from circuitdb.queries.filters import Where
 from circuitdb.queries.pairing import Matrix
-from circuitdb.queries.proportions import Difference, difference, mean_difference, wilson
+from circuitdb.queries.proportions import Difference, difference, holm, mean_difference, wilson
 from circuitdb.queries.result import Result, count
 from circuitdb.queries.selection import Member
 from circuitdb.queries.studies import conditions, hard, quality, report_of, training
@@ -119,7 +120,7 @@ def _circuits(db: Database, subject: Subject, together: Sequence[Pair]) -> Findi
             (i,) = rows
             sentences.append(_change(together[i].words, plain[i], ceiling[i], corrected[i], least[i], most[i]))
         else:
-            sentences.append(_changes(operators, plain[rows], ceiling[rows], most[rows]))
+            sentences.append(_changes(operators, first[rows], plain[rows], ceiling[rows], most[rows]))
     test = conditions.separation(db, subject, _PARENTHESES, _VALUES)
     table = pa.table(
         {
@@ -173,12 +174,19 @@ def _change(words: str, plain: float, ceiling: float, corrected: float, least: f
     return f"{said}: that it stays the same can't be excluded."
 
 
-def _changes(operators: str, plain: Matrix, ceiling: Matrix, most: Matrix) -> str:
+def _changes(operators: str, without: npt.NDArray[np.int64], plain: Matrix, ceiling: Matrix, most: Matrix) -> str:
     """The same of several lengths or depths."""
-    mean, limit, share = exchanges.mean(plain), exchanges.mean(ceiling), exchanges.ratio(plain, ceiling)
-    if not mean.n:
+    own, bound = (exchanges.clustered(values, without) for values in (plain, ceiling))
+    mean, limit = exchanges.mean(own), exchanges.mean(bound)
+    lacking = np.isnan(plain + ceiling)
+    both = (exchanges.clustered(np.where(lacking, math.nan, values), without) for values in (plain, ceiling))
+    share = exchanges.ratio(*both)
+    n_pairs = int(np.count_nonzero(~np.isnan(plain)))
+    if not n_pairs:
         return f"With {operators} no two circuits have a similarity."
-    said = f"With {operators} the two circuits of {count(mean.n, 'pair')} have a mean similarity of {number(mean.mean)}"
+    said = (
+        f"With {operators} the two circuits of {count(n_pairs, 'pair')} have a mean similarity of {number(mean.mean)}"
+    )
     said += f"{interval(mean.low, mean.high)}"
     if not share.n:
         return f"{said}; what noise allows is not known."
@@ -212,7 +220,7 @@ def _accuracies(subject: Subject, together: Sequence[Pair]) -> Finding:
     for operators, rows in _by_operators(known).items():
         gaps = [found[i] for i in rows]
         words = known[rows[0]].words if len(rows) == 1 else f"{operators}, the mean of {len(rows)} pairs,"
-        sentences.append(_cost(words, gaps))
+        sentences.append(_cost(words, gaps, [known[i].without for i in rows]))
     effect, stderr, low, high, p = (
         np.array([getattr(gap, name) for gap in found], np.float64) for name in ("effect", "stderr", "low", "high", "p")
     )
@@ -226,6 +234,7 @@ def _accuracies(subject: Subject, together: Sequence[Pair]) -> Finding:
             "low": numbers(low),
             "high": numbers(high),
             "p": numbers(p),
+            "p_of_all": numbers(holm(p)),
         }
     )
     figure = Figure(
@@ -235,7 +244,10 @@ def _accuracies(subject: Subject, together: Sequence[Pair]) -> Finding:
         f"{points(float(effect.max()))}.",
         lambda: studyplots.intervals([p.words for p in known], effect, low, high, "difference of accuracies", line=0.0),
     )
-    note = "low and high are 95% intervals (Newcombe), p is Fisher's exact one."
+    note = (
+        "low and high are 95% intervals (Newcombe), p is Fisher's exact one, p_of_all the same for all pairs taken "
+        "together (Holm)."
+    )
     return Finding(
         question,
         joined(sentences),
@@ -246,14 +258,18 @@ def _accuracies(subject: Subject, together: Sequence[Pair]) -> Finding:
     )
 
 
-def _cost(words: str, gaps: Sequence[Difference]) -> str:
+def _cost(words: str, gaps: Sequence[Difference], without: Sequence[int]) -> str:
     """What parentheses cost with one set of operators, over its lengths and depths."""
-    gap = gaps[0] if len(gaps) == 1 else mean_difference(gaps)
-    test = "" if math.isnan(gap.low) else interval(gap.low, gap.high, "points")
-    test += "" if math.isnan(gap.p) else f", {p_value(gap.p)}"
-    if not gap.effect:
+    if len(set(without)) == len(gaps):
+        gap = gaps[0] if len(gaps) == 1 else mean_difference(gaps)
+        effect, low, high, p = gap.effect, gap.low, gap.high, gap.p
+    else:  # several depths stand against one circuit without parentheses
+        mean = exchanges.mean_gap(exchanges.clustered(np.array([gap.effect for gap in gaps]), np.array(without)))
+        effect, low, high, p = mean.mean, mean.low, mean.high, mean.p
+    test = interval(low, high, "points") + ("" if math.isnan(p) else f", {p_value(p)}")
+    if not effect:
         return f"With {words} they cost nothing{test}."
-    return f"With {words} they {'cost' if gap.effect > 0 else 'gain'} {points(abs(gap.effect))}{test}."
+    return f"With {words} they {'cost' if effect > 0 else 'gain'} {points(abs(effect))}{test}."
 
 
 def _accuracy_figure(subject: Subject) -> Figure:

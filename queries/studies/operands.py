@@ -193,7 +193,10 @@ def _gap_sentences(
     better, worse = (first, second) if gap.effect > 0 else (second, first)
     if gap.effect == 0:
         return f"Yes, exactly: there is no gap in any of {count(len(found), 'pair')}."
-    error = "" if math.isnan(gap.stderr) else f", standard error {points(gap.stderr)}, {p_value(gap.p)}"
+    error = "" if math.isnan(gap.stderr) else f", standard error {points(gap.stderr)}"
+    if not math.isnan(gap.p):
+        # Of many gaps the largest is large by choice, so its p is the one that holds for all together.
+        error += f", {p_value(float(adjusted[largest]))}{' with all pairs tested together' * (len(found) > 1)}"
     if len(found) == 1:
         return f"{better} is answered better than {worse} by {points(abs(gap.effect))}{error}."
     sentences = [
@@ -209,9 +212,10 @@ def _gap_sentences(
     else:
         sentences.append("With all pairs tested together no gap is more than chance could make.")
     if together.n > 1:
+        side = "higher" if together.mean > 0 else "lower" if together.mean < 0 else "apart"
         sentences.append(
             f"With the longer operand first accuracy is on average {points(abs(together.mean))} "
-            f"{'higher' if together.mean > 0 else 'lower'}{interval(together.low, together.high, 'points')}, "
+            f"{side}{interval(together.low, together.high, 'points')}, "
             f"{p_value(together.p)} by sign flips."
         )
     return joined(sentences)

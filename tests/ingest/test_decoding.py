@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import GPT2Config, GPT2LMHeadModel
 
 import tiny_models
 from circuitdb.connection import reading
@@ -68,6 +69,21 @@ def test_each_prompt_has_as_many_tokens_as_it_is_given(words: LoadedModel) -> No
     alone = [write(words, [prompt], n)[0] for prompt, n in (((3, 4, 5), 1), ((3, 4, 6), 4))]
     assert both == alone
     assert len(both[0][1]) == 1
+
+
+def test_a_prompt_as_long_as_the_context(tmp_path: Path) -> None:
+    """Where positions are learned there are no more of them: one token can be written, and no answer of two chosen."""
+    tokenizer = tiny_models.digit_tokenizer()
+    config = GPT2Config(vocab_size=len(tokenizer), n_positions=5, n_embd=32, n_layer=2, n_head=4)
+    GPT2LMHeadModel(config).save_pretrained(tmp_path / "short")
+    tokenizer.save_pretrained(tmp_path / "short")
+    model = load_model(tmp_path / "short")
+    (_, whole, _), (_, less, _) = write(model, [(1, 2, 3, 4, 5), (1, 2, 3)], 9)
+    assert 0 in whole or len(whole) == 1
+    assert 0 in less or len(less) == 3
+    long, short = Question("1+2+", "345", "", choices=("345", "3")), Question("1+2+", "3", "", choices=("3", "4"))
+    assert chosen(model, [long, short]).chosen == (None, chosen(model, [short]).chosen[0])
+    assert chosen(model, [short]).chosen[0] is not None
 
 
 def test_decoding_ends_where_all_are_done(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from circuitdb.ingest.plan import plan
 from circuitdb.ingest.tasks.addition import Addition
 from circuitdb.ingest.tasks.task import Question
 from circuitdb.ingest.tokens import TokenisedQuestion
-from circuitdb.records import Example
+from circuitdb.records import Example, Subtask
 from circuitdb.store import Store
 from stores import circuit
 
@@ -390,3 +390,38 @@ def test_circuits_alone_write_answers(
     assert run_faithfulness(store, digits_model, [1], Cuts((0.0, 1.0), generate=True), readers=readers) == 1
     expected = [(0, 0), (1, 1)] if right == "clean" else [(0, 1), (1, 0)]
     assert ask(store, "SELECT share, accuracy FROM faithfulness ORDER BY share") == expected
+
+
+class Long:
+    """Short questions with long answers, whose given partners are long."""
+
+    name = "long"
+    description = "Long."
+
+    def subtasks(self) -> list[Subtask]:
+        return [Subtask(self.name, "all")]
+
+    def questions(self, subtask: Subtask, n: int, seed: int) -> list[Question]:
+        partner = Question("300 + 400 =", "9")
+        return [Question(f"{a} + 2 =", "3333", corrupted=partner) for a in (2, 3)]
+
+    def read_answer(self, text: str) -> str | None:
+        return None
+
+
+def test_a_long_partner_with_a_long_answer_fails_alone_where_it_exceeds_the_context(
+    store: Store, tmp_path: Path
+) -> None:
+    """The partner has 12 tokens with the space before its answer, and reads 3 of the 4 of the clean answer: 15."""
+    options = replace(PADDED, n_examples=2, positions="answer")
+    statuses = []
+    for n_context in (14, 15):
+        folder = tiny_models.llama_folder(tmp_path / str(n_context), tiny_models.teens_tokenizer(), n_context=n_context)
+        (outcome,) = ingest(store, load_model(folder), Long(), options)
+        statuses.append(outcome.status)
+        if outcome.reason:
+            assert outcome.reason == (
+                "long all has a pair of which one prompt takes 15 tokens with the clean answer, more than the 14 of "
+                "14's context: make them shorter, or use --align equal."
+            )
+    assert statuses == ["failed", "stored"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test, ttest_1samp
 
-from circuitdb.queries.exchanges import matching, mean, mean_gap, ratio
+from circuitdb.queries.exchanges import clustered, matching, mean, mean_gap, ratio
 
 PAIRS = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
 STRATA = [1, 1, 1, 2, 2]
@@ -102,3 +102,13 @@ def test_ratio_by_hand() -> None:
     assert found.mean == pytest.approx(2 / 3)
     assert (found.high - found.low) / 2 == pytest.approx(12.7062 / 9, rel=1e-4)
     assert found.n == 2
+
+
+def test_pairs_that_share_a_circuit_are_one_observation() -> None:
+    values = np.array([0.1, 0.3, 0.5, math.nan, math.nan])
+    found = clustered(values, np.array([7, 7, 2, 2, 4]))
+    assert found[:2] == pytest.approx([0.2, 0.5])
+    assert np.isnan(found[2:]).all()
+    # Of two observations 2 of 4 flips are as extreme; of three it would be 2 of 8.
+    assert mean(found).p == 0.5
+    assert mean(values).p == 0.25

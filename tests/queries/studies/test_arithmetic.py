@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import fisher_exact, spearmanr
 
 from circuitdb.errors import UsageError
 from circuitdb.queries import Database
@@ -111,7 +111,11 @@ def test_the_gap_in_accuracy_with_its_standard_error(found: Findings) -> None:
     for row in one.tables[0].rows():
         assert row["gap"] == pytest.approx(0.4)
         assert row["stderr"] == pytest.approx(0.130384, abs=1e-6)
-    assert "The largest gap is 40 points: 2+1 is answered better than 1+2, standard error 13 points" in one.answer
+    # Fisher's p of 18 and 10 right of 20, times six pairs (Holm).
+    p = 6 * fisher_exact([[18, 2], [10, 10]]).pvalue
+    assert [row["p_of_all"] for row in one.tables[0].rows()] == pytest.approx([p] * 6)
+    said = f"2+1 is answered better than 1+2, standard error 13 points, p = {p:.2g} with all pairs tested together."
+    assert f"The largest gap is 40 points: {said}" in one.answer
     assert "6 of 6 gaps are over 20 points." in one.answer
     # All six have one sign: 2 of 2^6 flips are as extreme.
     assert "on average 40 points higher (95% interval 40 to 40 points), p = 0.031 by sign flips" in one.answer

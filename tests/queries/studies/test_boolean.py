@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import fisher_exact
 
 from circuitdb.queries import Database
 from circuitdb.queries.studies.findings import Finding, Findings
-from planted import boolean
+from circuitdb.records import Parameters
+from circuitdb.store import Store
+from planted import SHAPE, N, boolean, write
+from stores import circuit, model
 
 
 def answer(found: Findings, start: str) -> Finding:
@@ -83,3 +87,27 @@ def test_guessing_is_said(tmp_path: Path) -> None:
     assert "There is one circuit, of not parentheses" in answer(found, "Does the model").answer
     only = Database(path).study("boolean", subtask=["not", "not,and 7"])
     assert "no operators and length are there both" in answer(only, "Do parentheses change").answer
+
+
+def test_depths_that_share_a_circuit_without_parentheses_are_one_observation(tmp_path: Path) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "c.duckdb"
+    store, of = Store(path), model(shape=SHAPE)
+    signal = rng.standard_normal(SHAPE.n_edges)
+    for parentheses, depth in ((False, 0), (True, 1), (True, 2), (True, 3)):
+        parameters: Parameters = {"operators": "not", "parentheses": parentheses, "length": 7, "depth": depth}
+        record = circuit(f"not {depth}", parameters, of=of, task="boolean", n_examples=N)
+        write(store, record, signal, rng, accuracy=0.95 if not depth else 0.5)
+    one = answer(Database(path).study("boolean"), "Do parentheses cost")
+    # One circuit is in all three pairs: three times the same difference is no interval.
+    assert one.answer == "With not, the mean of 3 pairs, they cost 45 points, p = 1.00."
+    assert "the two circuits of 3 pairs have a mean similarity of" in (
+        answer(Database(path).study("boolean"), "Do parentheses change").answer
+    )
+
+
+def test_costs_are_tested_together(found: Findings) -> None:
+    rows = answer(found, "Do parentheses cost").tables[0].rows()
+    # Holm: the smallest of three p three times, the others are 1 already.
+    assert [row["p_of_all"] for row in rows] == pytest.approx(
+        [1, 1, 3 * fisher_exact([[19, 1], [11, 9]]).pvalue], abs=1e-9
+    )
