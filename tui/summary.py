@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MOST = 3  # values that are listed of one setting, families of one alpha
 _SETTINGS = ("metric", "steps", "prompt_style", "shots", "seed", "n_examples", "dtype", "revision", "origin")
+_GROUP = ("model", "task", "method")
 _NAMES = {"prompt_style": "prompt", "n_examples": "examples"}
 
 
@@ -73,6 +74,15 @@ def accuracy(entries: Sequence[Entry]) -> str:
     low, high, mean = min(found), max(found), sum(found) / len(found)
     several = f", {low:.2f} to {high:.2f}" if len(found) > 1 else ""
     return f"{mean:.2f}{several}, of {count(len(found), 'circuit')}"
+
+
+def group(row: dict[str, Any], groups: Sequence[dict[str, Any]]) -> str:
+    """Model, task, method; and the settings that tell a group from another of the same three."""
+    named = [str(row[name]) for name in _GROUP]
+    alike = [other for other in groups if [str(other[name]) for name in _GROUP] == named]
+    settings = list(row)[: list(row).index("n_subtasks")]
+    varied = [name for name in settings if name not in _GROUP and len({str(other[name]) for other in alike}) > 1]
+    return ", ".join(named + [f"{name} {'not known' if row[name] is None else row[name]}" for name in varied])
 
 
 def stability(row: dict[str, Any]) -> Iterator[str]:

@@ -93,3 +93,13 @@ def test_stability_in_words() -> None:
 def test_each_warning_once(path: Path) -> None:
     found = summary.summarise(circuitdb.open(path), [1, 10])
     assert summary.warnings(found) == ("Stability needs circuits of two subtasks; this group has one.",)
+
+
+def test_groups_that_look_alike_are_told_apart() -> None:
+    row = {"model": "m", "task": "t", "method": "eap", "metric": "kl", "examples": 78, "n_subtasks": 1}
+    other, unknown = row | {"examples": 192, "n_subtasks": 15}, row | {"examples": None}
+    logit = row | {"metric": "logit_diff", "examples": 1}
+    assert summary.group(row, [row, row | {"task": "u", "examples": 3}, row | {"n_subtasks": 2}]) == "m, t, eap"
+    assert summary.group(row, [row, other]) == "m, t, eap, examples 78"
+    assert summary.group(unknown, [row, unknown]) == "m, t, eap, examples not known"
+    assert summary.group(logit, [row, logit]) == "m, t, eap, metric logit_diff, examples 1"

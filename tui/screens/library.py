@@ -172,7 +172,7 @@ class Library(Frame):
     def _answer(self, found: Summary) -> list[Content]:
         lines = []
         for row in found.stability:
-            lines.append(Content.assemble(("\nStability", "bold"), f"  {row['model']}, {row['task']}, {row['method']}"))
+            lines.append(Content.assemble(("\nStability", "bold"), f"  {summary.group(row, found.stability)}"))
             lines += map(Content, summary.stability(row))
         lines.append(Content.styled("\nFamilies", "bold"))
         if found.refusal is not None:
