@@ -54,6 +54,17 @@ async def test_values_in_letters_with_their_labels() -> None:
         assert app.said == [("moved", 0, 0)]
 
 
+@pytest.mark.parametrize(("width", "seen"), [(9, "x  +9-5 ·"), (8, "x  +9-5"), (7, "x  +9-5"), (6, "x  +9")])
+async def test_no_part_of_a_cell_is_read_as_a_number(width: int, seen: str) -> None:
+    app = Bare(np.vstack([VALUES[:1]] * 2), ["x ", "y "], ["a", "b", "c"])
+    async with app.run_test(size=(width, 8)) as pilot:
+        await pilot.pause()
+        assert lines(app)[1] == seen
+        app.map.scroll_to(1, 0, animate=False)
+        await pilot.pause()
+        assert width == 9 or lines(app)[1][:6] == "x   -5"
+
+
 async def test_odd_signs_in_labels_move_no_cell() -> None:
     app = Bare(VALUES, ["漢字", "a\tb\u0301\n"], ["x漢", "[b]", "y"])
     async with app.run_test(size=(30, 8)) as pilot:

@@ -54,6 +54,14 @@ async def test_the_first_statement_runs(shared_store: Path, size: tuple[int, int
         assert editor(browser).has_focus
 
 
+async def test_escape_leaves_the_text_before_there_are_rows(shared_store: Path) -> None:
+    async with opened(shared_store, "6", "escape", "1") as (browser, pilot):
+        assert browser.current_mode == "library"
+        await press(browser, pilot, "6", "escape")
+        assert editor(browser).has_focus
+        assert "1" not in editor(browser).text
+
+
 async def test_odd_cells(shared_store: Path) -> None:
     statement = (
         "SELECT NULL AS n, 'nan'::DOUBLE AS f, '' AS e, '[red]x' || chr(10) || chr(27) AS t, [1, NULL] AS l,"

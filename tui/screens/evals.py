@@ -25,6 +25,7 @@ from circuitdb.tui.widgets.plot import Plot, Series
 if TYPE_CHECKING:
     from circuitdb.queries.database import Database
 
+_OTHERS = 74  # columns that the table takes beside the name of the group
 _NUMBER = "{:.4f}".format
 
 
@@ -82,7 +83,7 @@ class Evals(View[Told]):
         several = found is not None and len(found.points) > 1
         columns = [
             *([Column("sign", "", 1)] if several else []),
-            *([Column("of", "of", 36)] if several and self.size.width >= ROOMY else []),
+            *([Column("of", "of", min(60, self.size.width - _OTHERS))] if several and self.size.width >= ROOMY else []),
             Column("label", "model" if answer.asked.over == "models" else "subtask", 24),
             Column("similarity", what, 15, right=True, form=_NUMBER),
             Column("ceiling", "ceiling", 8, right=True, form=_NUMBER),

@@ -72,7 +72,7 @@ class SQL(Frame):
         history = self.shelf.history
         yield SqlEditor(history[-1] if history else _FIRST, id="editing")
         yield Static(id="offered")
-        yield Static("F5 runs it, F1 lists the keys. It can only read, as `circuitdb sql`.", id="told", markup=False)
+        yield Static("F5 runs it, Escape leaves it, F1 lists the keys. It can only read.", id="told", markup=False)
         yield Pages(id="rows")
 
     def on_mount(self) -> None:
@@ -146,6 +146,8 @@ class SQL(Frame):
             self._say("Stopped.")
         elif self.query_one(SqlEditor).has_focus and self.spool is not None:
             self.query_one(Pages).focus()
+        elif self.query_one(SqlEditor).has_focus:  # there are no rows; without this no digit would open a screen
+            self.set_focus(None)
         else:
             self.query_one(SqlEditor).focus()
 

@@ -182,6 +182,8 @@ class Heatmap(ScrollView, can_focus=True):
         label = Segment(fitted(self._rows[row], self._wide - 1) + " ", self._label_style(0, row, here=here))
         segments: list[Segment] = []
         texts = self.texts(row, first, last)
+        for place in self._cut(first, last, skipped):  # a part of a number would be read as another number
+            texts[place] = " " * self.cell
         for column, (text, step) in enumerate(zip(texts, self._steps[row, first:last], strict=True), start=first):
             style = self._styles[step + shades.STRONGEST]
             if here and column == self.cursor[1]:
@@ -206,6 +208,12 @@ class Heatmap(ScrollView, can_focus=True):
         first, skipped = divmod(self.scroll_offset.x, self.cell)
         room = self.scrollable_content_region.width - self._wide + skipped
         return first, min(len(self._columns), first + -(-max(0, room) // self.cell)), skipped
+
+    def _cut(self, first: int, last: int, skipped: int) -> set[int]:
+        """Which of the cells in sight are so in part only: the first, the last."""
+        room = self.scrollable_content_region.width - self._wide
+        ends = (last - first) * self.cell - skipped
+        return ({0} if skipped and last > first else set()) | ({last - first - 1} if last > first and ends > room else set())
 
     def _label_style(self, side: int, place: int, *, here: bool) -> Style:
         style = self.get_component_rich_style("heatmap--here" if here else "heatmap--label")
