@@ -129,6 +129,7 @@ def _neighbours(subject: Subject) -> Finding:
         question,
         joined([subject.warning, said, means]),
         (Result(table, f"Neighbours on the grid: {count(len(pairs), 'pair')}; one_family at alpha = {_ALPHA:g}"),),
+        caveats=quality.parted(subject),
         commands=(subject.command("neighbours", "--parameter", A, "--parameter", B),),
         subject=subject.name,
     )
@@ -201,7 +202,7 @@ def _stability_and_accuracy(subject: Subject) -> Finding:
         f"{row['n']} dots, one a subtask; rank correlation {number(rho)}.",
         lambda: plots.accuracy(found),
     )
-    caveats = found.notes
+    caveats = (*found.notes, *quality.parted(subject))
     if row["mean_ceiling"] is not None:
         caveats += (
             f"A circuit that is measured worse is less like the others for that alone (mean ceiling "

@@ -143,7 +143,7 @@ def alike(subject: Subject) -> Finding:
         joined([subject.warning, said, verdict]),
         tuple(tables),
         tuple(figures),
-        few(subject),
+        (*few(subject), *parted(subject)),
         (subject.command("stability"), subject.command("similarity"), subject.command("similarity", "--corrected")),
         subject.name,
     )
@@ -155,6 +155,17 @@ def few(subject: Subject) -> tuple[str, ...]:
     if n >= FEW:
         return ()
     return (f"These are {count(n, 'subtask')}, too few to say much of the whole task: intervals and p are rough.",)
+
+
+def parted(subject: Subject) -> tuple[str, ...]:
+    """A warning where the command at the terminal answers group by group, for unequal numbers of examples."""
+    found = sorted({member.group.examples for member in subject.members if member.group.examples is not None})
+    if len(found) < 2:
+        return ()
+    return (
+        f"Here circuits of {listed([str(n) for n in found])} examples are taken together; at the terminal each number "
+        "is a group of its own, so that the numbers differ.",
+    )
 
 
 def _bad(value: np.ndarray, chance: float | None) -> list[str]:

@@ -151,6 +151,7 @@ def test_similarity_falls_with_distance(tmp_path: Path) -> None:
     )
     distances = one.tables[0].rows()
     assert [row["distance"] for row in distances] == [1, 2, 3, 4, 5, 6]
+    assert {type(row["distance"]) for row in distances} == {int}
     assert distances[0]["mean_similarity"] == pytest.approx(matrix[far == 1].mean())
 
 
@@ -276,3 +277,20 @@ def test_what_twelve_exchanges_can_not_tell_is_not_said(tmp_path: Path) -> None:
     assert "That they are more alike than circuits whose operands differ by as many digits" in one.answer
     assert "can't be told (" in one.answer
     assert "p = 0.083)" in one.answer
+
+
+def test_unequal_numbers_of_examples_are_told_where_the_command_parts_by_them(tmp_path: Path) -> None:
+    """A cell that has few questions is of the study all the same; `stability` gives it a row of its own."""
+    store, rng = Store(tmp_path / "c.duckdb"), np.random.default_rng(0)
+    for a, b in ((1, 1), (1, 2), (2, 1), (2, 2)):
+        record = circuit(
+            f"{a}+{b}", {"digits_a": a, "digits_b": b}, of=model(shape=SHAPE), n_examples=7 if a + b == 2 else 20
+        )
+        write(store, record, rng.standard_normal(SHAPE.n_edges), rng, accuracy=0.2 * a + 0.1 * b)
+    db = Database(store.path)
+    found = db.study("arithmetic")
+    said = "Here circuits of 7 and 20 examples are taken together; at the terminal each number is a group of its own"
+    assert [row["n_pairs"] for row in db.stability().rows()] == [0, 3]
+    assert answer(found, "Does the model use one circuit").tables[0].rows()[0]["n_pairs"] == 6
+    for question in ("Does the model use one circuit", "Are neighbours", "Is the model more often right where"):
+        assert len([one for one in answer(found, question).caveats if one.startswith(said)]) == 1
