@@ -17,6 +17,11 @@ from circuitdb.queries.studies.subjects import ENOUGH, Subject
 
 FEW = 10  # subtasks, below which a stability says little of the task
 _BAD = 0.5
+_SHOTS = (
+    "All questions of a subtask stand behind the same shots, in all folds alike, and another subtask has others: "
+    "reliability does not see what the choice of shots changes, so part of what differs beyond noise may be theirs. "
+    "Shots drawn per example (--shots-drawn per-example) or several seeds tell."
+)
 
 
 def accuracy_table(subject: Subject) -> Result:
@@ -83,8 +88,9 @@ def reliability(subject: Subject) -> Finding:
     used = [member.n_examples for member in subject.members if member.n_examples is not None]
     if used and needed is not None and found.median < ENOUGH:
         answer += f" They have {np.median(used):g} now."
-    return Finding(question, answer, (subject.reliability(),), commands=(subject.command("reliability"),),
-                   subject=subject.name)  # fmt: skip
+    fixed = any(m.group.shots and m.group.shots_drawn == "fixed" for m in subject.members)
+    return Finding(question, answer, (subject.reliability(),), caveats=(_SHOTS,) if fixed else (),
+                   commands=(subject.command("reliability"),), subject=subject.name)  # fmt: skip
 
 
 def alike(subject: Subject) -> Finding:

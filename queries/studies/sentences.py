@@ -17,6 +17,8 @@ def percent(value: float) -> str:
         return "an unknown share"
     if 0 < value < 0.0005:
         return "less than 0.1%"
+    if 0.9995 <= value < 1:
+        return "more than 99.9%"
     if 0 < value < 0.01 or 0.99 < value < 1:
         return f"{value:.1%}"
     return f"{value:.0%}"
