@@ -213,9 +213,8 @@ class Heatmap(ScrollView, can_focus=True):
         """Which of the cells in sight are so in part only: the first, the last."""
         room = self.scrollable_content_region.width - self._wide
         ends = (last - first) * self.cell - skipped
-        return ({0} if skipped and last > first else set()) | (
-            {last - first - 1} if last > first and ends > room else set()
-        )
+        cut = ({0} if skipped else set()) | ({last - first - 1} if ends > room else set())
+        return cut & set(range(last - first))
 
     def _label_style(self, side: int, place: int, *, here: bool) -> Style:
         style = self.get_component_rich_style("heatmap--here" if here else "heatmap--label")
