@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 from circuitdb.errors import ModelError
@@ -43,7 +44,7 @@ class Chat:
         if lost is not None:
             raise ModelError(
                 f"The chat template of {self.model.record.name} leaves out or changes the question "
-                f"{one_line(lost)!r}; leave --chat out, or give its tokenizer another template."
+                f"{shorten(lost, 60, placeholder='...')!r}; leave --chat out, or give its tokenizer another template."
             )
         return text
 

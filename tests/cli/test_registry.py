@@ -189,7 +189,7 @@ def test_what_a_task_gives_is_checked(
 
 def test_a_task_that_can_not_be_made_is_named() -> None:
     registry.register("odd", _raising)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="^The task odd can't give its partition: ValueError: no luck$"):
+    with pytest.raises(UsageError, match=r"^The task odd can't give its partition: ValueError: no luck$"):
         registry.find("odd", {})
 
 

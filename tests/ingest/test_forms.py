@@ -137,7 +137,8 @@ def test_a_template_that_can_not_take_the_questions_is_named(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("template", "lost"),
     [("", "1 + 1 ="), ("constant", "1 + 1 ="), ("{{ messages[0].content }}", "a b ="),
-     ("{{ messages[-1].content }}", "1 + 1 ="), ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "a b =")],
+     ("{{ messages[-1].content }}", "1 + 1 ="),
+     ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "a b =")],
     ids=["empty", "constant", "first-turn-only", "last-turn-only", "changed"],
 )  # fmt: skip
 def test_a_template_that_loses_a_question_is_refused(template: str, lost: str, talking: LoadedModel) -> None:
