@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 from circuitdb.errors import ModelError
@@ -36,7 +37,16 @@ class Chat:
 
     def prompt(self, solved: Sequence[Turn], asked: str) -> str:
         """(question, answer) turns, then a question, up to where the assistant's answer begins. Raises ModelError."""
-        return self._rendered([*_messages(solved), {"role": "user", "content": asked}], answered=False)
+        text = self._rendered([*_messages(solved), {"role": "user", "content": asked}], answered=False)
+        # Without its question a prompt would be scored all the same, and the circuit be one of something else.
+        lost = next((question for question in (*(question for question, _ in solved), asked)
+                     if question.strip() not in text), None)  # fmt: skip
+        if lost is not None:
+            raise ModelError(
+                f"The chat template of {self.model.record.name} leaves out or changes the question "
+                f"{shorten(lost, 60, placeholder='...')!r}; leave --chat out, or give its tokenizer another template."
+            )
+        return text
 
     def end(self, solved: Sequence[Turn], asked: str, answer: str) -> str:
         """What ends the turn of an assistant who gave this answer; nothing where the template gives answers changed."""

@@ -11,6 +11,7 @@ from circuitdb.ingest.models import LoadedModel
 from circuitdb.ingest.plan import Options, prepare
 from circuitdb.ingest.reasoning import Draft
 from circuitdb.ingest.scoring import Scorer
+from circuitdb.ingest.tasks.checked import subtasks_of
 from circuitdb.ingest.tasks.task import Task
 from circuitdb.ingest.tokens import spelt
 
@@ -61,7 +62,7 @@ def prepare_all(
     scorer = options.scorer(model)
     task = spelt(model, task)
     parts: list[Job | Draft | Unfit] = []
-    for subtask in task.subtasks():
+    for subtask in subtasks_of(task):
         if listed is not None and subtask.name not in listed:
             continue
         try:

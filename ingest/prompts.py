@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from circuitdb.errors import TaskError
+from circuitdb.ingest.tasks.checked import questions_of, subtasks_of
 from circuitdb.ingest.tasks.task import Question, Task
 from circuitdb.records import Subtask
 
@@ -62,7 +63,7 @@ def prompt_set(
     Raises TaskError if the subtask has too few questions for the shots and at least two to pair, or no such reasoning.
     """
     own = drawn == PER_EXAMPLE
-    found = task.questions(subtask, n_examples + (n_examples if own else 1) * shots, seed)
+    found = questions_of(task, subtask, n_examples + (n_examples if own else 1) * shots, seed)
     if len(found) < shots + 2:
         number = f"{len(found)} different question{'s' * (len(found) != 1)}"
         message = (
@@ -81,4 +82,6 @@ def prompt_set(
 
 def has_reasoning(task: Task) -> bool:
     """Whether the task gives worked reasoning for its shots."""
-    return any(question.reasoning for subtask in task.subtasks()[:1] for question in task.questions(subtask, 1, 0))
+    return any(
+        question.reasoning for subtask in subtasks_of(task)[:1] for question in questions_of(task, subtask, 1, 0)
+    )

@@ -25,6 +25,7 @@ from circuitdb.ingest.tasks import (
     ioi,
     sports,
 )
+from circuitdb.ingest.tasks.checked import asked_of
 from circuitdb.ingest.tasks.file_task import FileTask
 from circuitdb.ingest.tasks.files import reader
 from circuitdb.ingest.tasks.partition import Numbers, Option, Words
@@ -129,7 +130,7 @@ def find(name: str, options: Mapping[str, str], *, called: str | None = None) ->
             near = difflib.get_close_matches(given, known, n=1, cutoff=0.6)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known) or 'no options'}."
             raise UsageError(f"The partition of {name} has no {given!r}; {hint}")
-    made = task.make(options)
+    made = asked_of(name, "its partition", lambda: task.make(options))
     if getattr(made, "name", None) != name:
         raise UsageError(f"The task {name} calls itself {getattr(made, 'name', None)!r}; both names must be the same.")
     return made

@@ -150,6 +150,49 @@ def test_parts_of_the_wrong_kind() -> None:
         registry.find("quarters", {})
 
 
+def _raising(*_: object) -> object:
+    raise ValueError("no\nluck")
+
+
+@pytest.mark.parametrize(
+    ("subtasks", "questions", "message"),
+    [
+        (_raising, list, "The task odd can't give its subtasks: ValueError: no luck"),
+        (lambda: None, list, "The task odd can't give its subtasks: TypeError: 'NoneType' object is not iterable"),
+        (lambda: ["a"], list, "The task odd gives 'a' among its subtasks; each must be a Subtask."),
+        (list, list, "The task odd has no subtasks; its partition needs one at least."),
+        (lambda: [Subtask("odd", 5)], list, "The task odd calls a subtask 5; its name must be a text."),  # type: ignore[arg-type]
+        (lambda: [Subtask("odd", "a")] * 2, list, "The task odd has two subtasks a; give each a name of its own."),
+        (None, _raising, "The task odd can't give the questions of a: ValueError: no luck"),
+        (None, lambda *_: [("1 =", "1")], "The task odd gives ('1 =', '1') among the questions of a; each must be a"
+         " Question."),
+        (None, lambda *_: [Question("1 =", 1)],  # type: ignore[arg-type]
+         "The task odd gives a question of a whose answer is 1; it must be a text."),
+        (None, lambda *_: [Question(1, "1")],  # type: ignore[arg-type]
+         "The task odd gives a question of a whose prompt is 1; it must be a text."),
+    ],
+)  # fmt: skip
+def test_what_a_task_gives_is_checked(
+    subtasks: Callable[..., object] | None, questions: Callable[..., object], message: str, tmp_path: Path
+) -> None:
+    own = Addition((1,), name="odd")
+    kind = type("Odd", (), {
+        "name": "odd", "description": "odd", "read_answer": lambda _, text: own.read_answer(text),
+        "subtasks": lambda _: [Subtask("odd", "a")] if subtasks is None else subtasks(),
+        "questions": lambda _, *asked: questions(*asked),
+    })  # fmt: skip
+    registry.register("odd", lambda _: kind())
+    model = load_model(tiny_models.llama_folder(tmp_path / "model", tiny_models.digit_tokenizer()))
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        ingest(Store(tmp_path / "c.duckdb"), model, registry.find("odd", {}), Options(n_examples=4, shots=0))
+
+
+def test_a_task_that_can_not_be_made_is_named() -> None:
+    registry.register("odd", _raising)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^The task odd can't give its partition: ValueError: no luck$"):
+        registry.find("odd", {})
+
+
 def test_the_example_of_register() -> None:
     example = doctest.DocTestParser().get_doctest(registry.register.__doc__ or "", {}, "register", None, 0)
     assert doctest.DocTestRunner().run(example) == (0, 3)

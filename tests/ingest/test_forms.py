@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import tiny_models
 from circuitdb.connection import reading
 from circuitdb.errors import ModelError
 from circuitdb.ingest import LoadedModel, Options, ingest, load_model
-from circuitdb.ingest.chat import chat
+from circuitdb.ingest.chat import Chat, chat
 from circuitdb.ingest.forms import INSTRUCTION, LEAD, Form
 from circuitdb.ingest.plan import plan
 from circuitdb.ingest.tasks.addition import Addition
@@ -131,6 +132,18 @@ def test_a_template_that_can_not_take_the_questions_is_named(tmp_path: Path) -> 
     model = load_model(tiny_models.llama_folder(tmp_path / "odd", tokenizer))
     with pytest.raises(ModelError, match="The chat template of odd can't take these questions: no user here"):
         plan(model, TASK, TASK.subtasks()[0], replace(SMALL, chat=True))
+
+
+@pytest.mark.parametrize(
+    ("template", "lost"),
+    [("", "1 + 1 ="), ("constant", "1 + 1 ="), ("{{ messages[0].content }}", "a b ="),
+     ("{{ messages[-1].content }}", "1 + 1 ="),
+     ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "a b =")],
+    ids=["empty", "constant", "first-turn-only", "last-turn-only", "changed"],
+)  # fmt: skip
+def test_a_template_that_loses_a_question_is_refused(template: str, lost: str, talking: LoadedModel) -> None:
+    with pytest.raises(ModelError, match=rf"leaves out or changes the question '{re.escape(lost)}'; leave --chat out"):
+        Chat(talking, template).prompt([("1 + 1 =", "2")], " a b =\n")
 
 
 def test_a_template_is_stored_once_and_counts_for_the_spec(talking: LoadedModel, tmp_path: Path) -> None:
