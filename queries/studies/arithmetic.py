@@ -102,13 +102,15 @@ def _neighbours(subject: Subject) -> Finding:
     first, second = np.array(pairs).T
     apart, corrected = (joined_at(values)[first, second] for values in (found.matrix, found.corrected))
     n_apart = int(np.count_nonzero(~(apart >= _ALPHA)))
-    n_corrected = int(np.count_nonzero(~(corrected >= _ALPHA)))
+    n_corrected, told = int(np.count_nonzero(corrected < _ALPHA)), int(np.count_nonzero(~np.isnan(corrected)))
     even = np.array([a == b for a, b in map(cell, subject.members)], bool)
     equal = even[first] | even[second]
     own, others = found.matrix[first, second], _others(found.matrix, pairs)
     said = f"At alpha = {_ALPHA:g} {n_apart} of {count(len(pairs), 'pair')} of neighbours are in different families"
     if not np.isnan(found.corrected[first, second]).all():
         said += f", corrected for noise {n_corrected}"
+        if told < len(pairs):  # where noise allows no similarity at all, neither can be told
+            said += f" of the {told} that can be told"
     said += (
         f"; of those with equal digit counts on one side, {int((~(apart >= _ALPHA))[equal].sum())} of {equal.sum()}."
     )

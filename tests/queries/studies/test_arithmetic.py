@@ -294,3 +294,18 @@ def test_unequal_numbers_of_examples_are_told_where_the_command_parts_by_them(tm
     assert answer(found, "Does the model use one circuit").tables[0].rows()[0]["n_pairs"] == 6
     for question in ("Does the model use one circuit", "Are neighbours", "Is the model more often right where"):
         assert len([one for one in answer(found, question).caveats if one.startswith(said)]) == 1
+
+
+def test_neighbours_that_noise_hides_are_not_counted_as_apart(tmp_path: Path) -> None:
+    """The folds of 1+2 contradict each other, so that nothing corrected is known of two of the four pairs."""
+    rng, store = np.random.default_rng(0), Store(tmp_path / "c.duckdb")
+    signal = rng.standard_normal(SHAPE.n_edges)
+    for a, b in ((1, 1), (1, 2), (2, 1), (2, 2)):
+        record = circuit(f"{a}+{b}", {"digits_a": a, "digits_b": b}, of=model(shape=SHAPE))
+        if (a, b) == (1, 2):
+            noise = 5 * rng.standard_normal(SHAPE.n_edges)
+            store.write(record, 0.2 * signal + 0.3 * noise, np.stack([signal + noise, signal - noise]))
+        else:
+            write(store, record, signal, rng)
+    said = answer(Database(store.path).study("arithmetic"), "Are neighbours").answer
+    assert "2 of 4 pairs of neighbours are in different families, corrected for noise 0 of the 2 that can be" in said
