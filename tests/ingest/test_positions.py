@@ -372,12 +372,13 @@ def test_a_cell_without_a_pair_is_reported_as_failed(digits_model: LoadedModel, 
     )
 
 
-def test_a_task_without_subtasks_stores_nothing(digits_model: LoadedModel, tmp_path: Path) -> None:
+def test_a_task_without_subtasks_is_refused(digits_model: LoadedModel, tmp_path: Path) -> None:
     class Empty(Addition):
         def subtasks(self) -> list[Any]:
             return []
 
-    assert ingest(Store(tmp_path / "c.duckdb"), digits_model, Empty((1,)), Options()) == []
+    with pytest.raises(UsageError, match="The task addition has no subtasks"):
+        ingest(Store(tmp_path / "c.duckdb"), digits_model, Empty((1,)), Options())
 
 
 def test_a_pair_that_is_the_same_twice_scores_nothing_among_others(gqa: LoadedModel) -> None:

@@ -53,9 +53,9 @@ async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
 
 
 def lines(app: App[None]) -> list[str]:
-    """The lines on the screen, without what is behind their last character."""
+    """The lines on the screen, every space a plain one, without what is behind their last character."""
     strips = app.screen._compositor.render_strips()
-    return ["".join(segment.text for segment in strip).rstrip() for strip in strips]
+    return ["".join(segment.text for segment in strip).replace("\N{NO-BREAK SPACE}", " ").rstrip() for strip in strips]
 
 
 def shown(app: App[None]) -> str:

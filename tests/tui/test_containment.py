@@ -194,7 +194,7 @@ async def test_copied_text(nested: Path) -> None:
 
 async def test_the_mouse(nested: Path) -> None:
     async with opened(nested, "5") as (browser, pilot):
-        await pilot.click(Choices, offset=(lines(browser)[2].index("m\xa0magnitude"), 0))
+        await pilot.click(Choices, offset=(lines(browser)[2].index("m magnitude"), 0))
         await settled(browser, pilot)
         assert screen(browser).how.signed
         await pilot.click("#tolerance", offset=(77, 0))
